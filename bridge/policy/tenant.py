@@ -1,0 +1,117 @@
+"""The tenant document: who they are, what they share, what they may use.
+
+Pure pydantic, ``extra="forbid"``: one model for YAML files, for the custom resource `Tenant` and for
+the API. What flows in: a mapping from YAML or JSON. What flows out: a validated, frozen `Tenant`.
+Rules across tenants (two of one name, guarantees above the pool) are in `bridge.policy.pool`; reading
+files is `bridge.tenants.source`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from bridge.wellknown import FIRST_TENANT_UID, LAST_TENANT_UID
+
+JobClass = Literal["production", "training", "development", "batch"]
+Role = Literal["member", "manager"]
+
+RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "default", "all", "none"})
+"""Names that mean something to Slurm or to the system already."""
+
+TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
+"""DNS label, at most 30 characters: ``production-<tenant>`` stays below Slurm's 40 bytes."""
+
+Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
+UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+"""A Linux user name as useradd accepts it, at most 31 characters."""
+FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
+
+
+class Document(BaseModel):
+    """What all parts of a tenant document have in common: frozen, and no unknown key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Member(Document):
+    """A person of the tenant, a Linux user on login and GPU nodes."""
+
+    user: UserName
+    uid: Annotated[int, Field(ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)] | None = None
+    """Fixed uid; without it the bridge gives one from its range and never gives it again."""
+    role: Role = "member"
+    subject: str | None = None
+    """OIDC subject, when it isn't the user name."""
+
+
+class FlavorGrant(Document):
+    """GPUs of one flavor. All numbers are GPUs; ``guarantee <= limit``."""
+
+    guarantee: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=1)]
+    lendable: bool = True
+    """Whether unused guaranteed GPUs may be lent to others."""
+
+    @model_validator(mode="after")
+    def _within(self) -> Self:
+        if self.guarantee > self.limit:
+            raise ValueError(
+                f"guarantee {self.guarantee} is above limit {self.limit}; lower one or raise the other"
+            )
+        return self
+
+
+class Classes(Document):
+    """Classes that the tenant may use; `default` is taken when a job names none."""
+
+    allowed: Annotated[tuple[JobClass, ...], Field(min_length=1)] = (
+        "training",
+        "development",
+        "batch",
+    )
+    default: JobClass = "training"
+
+    @model_validator(mode="after")
+    def _default_allowed(self) -> Self:
+        if self.default not in self.allowed:
+            raise ValueError(f"default {self.default!r} is not among allowed; add it or choose another")
+        return self
+
+
+class Limits(Document):
+    """Limits beside GPUs; None means no limit of the tenant's own."""
+
+    max_walltime_min: Annotated[int, Field(ge=1)] | None = None
+    max_running_jobs: Annotated[int, Field(ge=1)] | None = None
+    max_submitted_jobs: Annotated[int, Field(ge=1)] | None = 5000
+    max_submitted_jobs_per_user: Annotated[int, Field(ge=1)] | None = 1000
+    max_gpus_per_job: Annotated[int, Field(ge=1)] | None = None
+
+
+class Tenant(Document):
+    """One tenant, whole. In Slurm it is the account of the same name."""
+
+    name: Name
+    display_name: str = ""
+    parent: Name | None = None
+    weight: Annotated[int, Field(ge=1, le=65533)] = 1
+    """Fair-share weight among siblings (Slurm's RawShares)."""
+    members: tuple[Member, ...] = ()
+    flavors: dict[FlavorName, FlavorGrant] = {}
+    classes: Classes = Classes()
+    limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _names(self) -> Self:
+        if self.name in RESERVED_NAMES or not re.match(TENANT_NAME, self.name):
+            raise ValueError(f"name {self.name!r} is reserved; choose another")
+        if self.parent == self.name:
+            raise ValueError("parent is the tenant itself; name another tenant or leave it out")
+        users = [member.user for member in self.members]
+        doubled = sorted({user for user in users if users.count(user) > 1})
+        if doubled:
+            raise ValueError(f"members names {', '.join(doubled)} twice; keep one entry each")
+        return self

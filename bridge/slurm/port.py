@@ -1,0 +1,218 @@
+"""What Sluice asks of Slurm, as one protocol.
+
+`bridge.slurm.client.AgentClient` is the real thing (it speaks to the slurm-agent), `bridge.slurm.fake.
+FakeSlurm` is the other; `tests/contract` runs one suite on both. All calls block and are thread-safe;
+each has a deadline of its own.
+
+Errors of every call: `Unavailable` (nothing was sent), `OutcomeUnknown` (a write was sent, no answer),
+`SlurmRefused` (Slurm's words and errno), `NotFound`, `Unsupported` (no adapter carries a field).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from bridge.job import AccountingRow, JobSpec, JobStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """Which Slurm this is, read from it."""
+
+    name: str
+    version: str
+    """``26.05.5``."""
+    adapters: tuple[str, ...]
+    """Ways in use now: ``native``, ``rest``, ``commands``."""
+    rest_version: str | None = None
+    """``v0.0.45``, the newest that slurmrestd offers and we speak."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartHealth:
+    """Whether one part of Slurm answers."""
+
+    part: str
+    """``slurmctld``, ``slurmdbd``, ``slurmrestd`` or ``native``."""
+    healthy: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """Slurm took a job."""
+
+    job_id: int
+    messages: tuple[str, ...] = ()
+    """What Slurm said beside it (job_submit.lua's log_user, "held", ...)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeStatus:
+    """One node; GPUs as counts by type."""
+
+    name: str
+    state: frozenset[str]
+    """Slurm's words: base state and flags (``IDLE``, ``DRAIN``, ...)."""
+    reason: str = ""
+    cpus: int = 0
+    memory_mib: int = 0
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    gpus_used: Mapping[str, int] = field(default_factory=dict)
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStatus:
+    """One partition. `allow_accounts` empty means ALL."""
+
+    name: str
+    up: bool
+    nodes: str
+    allow_accounts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A Slurm account; `parent` is ``root`` for a top one."""
+
+    name: str
+    parent: str = "root"
+    description: str = ""
+    organization: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """An association of a cluster: account alone (`user` empty) or account and user.
+
+    The TRES mappings are whole: what is absent has no limit (slurmrestd replaces the lists as a set).
+    None in a plain field means "no limit" for Slurm.
+    """
+
+    account: str
+    user: str = ""
+    parent: str = ""
+    """Parent account, for account associations."""
+    shares: int = 1
+    qos: frozenset[str] = frozenset()
+    default_qos: str = ""
+    grp_tres: Mapping[str, int] = field(default_factory=dict)
+    grp_tres_mins: Mapping[str, int] = field(default_factory=dict)
+    max_tres_per_job: Mapping[str, int] = field(default_factory=dict)
+    max_jobs: int | None = None
+    max_submit_jobs: int | None = None
+    max_wall_min: int | None = None
+    grp_jobs: int | None = None
+    grp_submit_jobs: int | None = None
+    is_default: bool = False
+    """For user associations: the user's default account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Qos:
+    """A QOS; None means "no limit"."""
+
+    name: str
+    description: str = ""
+    priority: int = 0
+    preempt: frozenset[str] = frozenset()
+    preempt_mode: str = ""
+    """``""`` (the cluster's), ``REQUEUE`` or ``CANCEL``."""
+    preempt_exempt_s: int | None = None
+    grace_s: int = 0
+    usage_factor: float = 1.0
+    max_wall_min: int | None = None
+    grp_tres: Mapping[str, int] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountingState:
+    """Everything in slurmdbd that the tenants' documents describe, for this cluster."""
+
+    accounts: tuple[Account, ...]
+    associations: tuple[Association, ...]
+    qos: tuple[Qos, ...]
+
+
+class Slurm(Protocol):
+    """The port."""
+
+    def cluster(self) -> Cluster:
+        """Name, version and adapters."""
+        ...
+
+    def health(self) -> tuple[PartHealth, ...]:
+        """Ask each part, at most 3 s each; never raises for a part that is down."""
+        ...
+
+    def submit(self, spec: JobSpec, *, user: str) -> Submitted:
+        """Submit as the Linux user `user` (the agent looks up uid and gid).
+
+        `SlurmRefused` carries the sentence of job_submit.lua in its text where there is one, and the
+        errno text after it; `Unsupported` names a field that no adapter carries.
+        """
+        ...
+
+    def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
+        """Cancel as `user` (sacct then shows CANCELLED by that uid).
+
+        A job that already ended is no error. `NotFound` when slurmctld doesn't know it, `SlurmRefused`
+        errno 2002 when it is not the user's.
+        """
+        ...
+
+    def jobs(self) -> Sequence[JobStatus]:
+        """All records of slurmctld, one full load; ended jobs stay for MinJobAge (300 s)."""
+        ...
+
+    def job(self, job_id: int) -> Sequence[JobStatus]:
+        """Records of one job; all tasks for an array's number. `NotFound` when slurmctld has none."""
+        ...
+
+    def nodes(self) -> Sequence[NodeStatus]:
+        """All nodes."""
+        ...
+
+    def partitions(self) -> Sequence[PartitionStatus]:
+        """All partitions."""
+        ...
+
+    def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
+        """Rows of all users that were eligible, pending or running at any time in [start, end), streamed.
+
+        Duplicates (requeues) are included, steps are not, times are not clipped to the window.
+        """
+        ...
+
+    def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
+        """All rows that ever had this job number, recycled numbers included; empty when none."""
+        ...
+
+    def accounting_state(self) -> AccountingState:
+        """Accounts, associations and QOS of this cluster in slurmdbd."""
+        ...
+
+    def put_accounts(self, accounts: Sequence[Account]) -> None:
+        """Create or change accounts (description, organization)."""
+        ...
+
+    def put_associations(self, associations: Sequence[Association]) -> None:
+        """Create or change associations, users included; parents must come first."""
+        ...
+
+    def put_qos(self, qos: Sequence[Qos]) -> None:
+        """Create or change QOS."""
+        ...
+
+    def remove_association(self, *, account: str, user: str = "") -> None:
+        """Remove one association. The caller has drained it: Slurm cancels jobs of a removed one."""
+        ...
+
+    def set_partition_accounts(self, partition: str, accounts: frozenset[str]) -> None:
+        """Set AllowAccounts; the empty set means that nobody but root's account may use it."""
+        ...

@@ -1,0 +1,1 @@
+"""Tenant documents become accounts, associations, QOS, partitions and users: desired -> diff -> actions."""

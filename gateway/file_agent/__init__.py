@@ -1,0 +1,1 @@
+"""The file-agent: reads files as their owner, for the gateway."""

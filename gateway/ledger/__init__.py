@@ -1,0 +1,1 @@
+"""The ledger: accounting rows become entries, entries become balances and reports."""

@@ -1,0 +1,1 @@
+"""Shapes of the HTTP API, by version."""

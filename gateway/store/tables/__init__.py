@@ -1,0 +1,1 @@
+"""Rows as SQLModel classes; built only by the store, from validated values."""
