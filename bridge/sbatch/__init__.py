@@ -1,1 +1,13 @@
-"""Pure: batch script + arguments + environment -> `JobSpec`, with the grammar and the words of sbatch."""
+"""A batch script, its arguments and the caller's ``SBATCH_*`` variables become one `JobSpec`.
+
+Pure: no I/O, no clock (`SubmitContext.now`), no environment of this process. In flows what a user gave;
+out flows what sbatch would send to slurmctld, or a `ScriptError` with sbatch's own words. What only
+slurmctld can know (does the partition exist, do the nodes fit) does not belong here.
+"""
+
+from __future__ import annotations
+
+from bridge.sbatch.context import Origin, ParsedScript, SubmitContext
+from bridge.sbatch.parse import parse
+
+__all__ = ["Origin", "ParsedScript", "SubmitContext", "parse"]

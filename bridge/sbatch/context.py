@@ -1,0 +1,65 @@
+"""What flows into and out of the parser: the submit context, the parsed script, origins of values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from bridge.job import JobSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitContext:
+    """Who submits, from where and when: all that sbatch would read from its process.
+
+    `now` is aware and in the *cluster's* zone: begin and deadline words are read in it. `environment`
+    is what the caller gave for the job; `login_environment` is what a fresh login of the user has
+    (HOME, USER, LOGNAME, SHELL, PATH). `work_dir` is the submit directory.
+    """
+
+    user: str
+    home: str
+    work_dir: str
+    host: str
+    now: datetime
+    environment: Mapping[str, str] = field(default_factory=dict)
+    login_environment: Mapping[str, str] = field(default_factory=dict)
+    file_name: str | None = None
+    """Name of the script's file; None = it came without one (stdin), so the job is named ``sbatch``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an option's final value came from, for lint and for errors."""
+
+    source: Literal["script", "environment", "argument"]
+    text: str
+    """The option as written (``--time=10``), or the variable's name."""
+    line: int | None = None
+    column: int | None = None
+    """1-based, of a directive in the script."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """Options that tell the client what to do and never reach slurmctld."""
+
+    test_only: bool = False
+    wait: bool = False
+    parsable: bool = False
+    quiet: bool = False
+    verbose: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedScript:
+    """The job that a script asks for, and how it came about."""
+
+    spec: JobSpec
+    warnings: tuple[str, ...] = ()
+    """Sentences for the user; nothing was refused."""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Long option name (``time``) to where its value came from."""
+    client: ClientOptions = ClientOptions()
