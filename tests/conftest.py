@@ -1,6 +1,8 @@
-"""What all suites share: hypothesis profiles. Fixtures of the stack are in `tests.support`."""
+"""What all suites share: hypothesis profiles, and the fixtures of the running stack."""
 
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ("tests.support.stack",)
 
 # Machines are shared: a slow example is not a failure, and a run must be repeatable.
 settings.register_profile(
