@@ -1,0 +1,297 @@
+"""FakeSlurm: the port in memory, for tests of everything above it.
+
+It keeps accounts, associations, QOS, partitions and jobs, refuses what the real one refuses with the
+same numbers (`bridge.slurm.errnos`), and lets a test drive what Slurm would do by itself::
+
+    slurm = FakeSlurm(clock=clock)
+    slurm.add_tenant("ml", users=("alice",))
+    job = slurm.submit(spec, user="alice").job_id
+    slurm.start(job, nodes="gpu1")
+    slurm.finish(job, exit=7)
+    slurm.fail_next("submit", OutcomeUnknown("no answer"), after=True)   # the job is made all the same
+
+`tests/contract` holds it to the real thing. Not here: scheduling, limits, job_submit.lua (set `policy`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bridge.errors import NotFound, SluiceError, SlurmRefused
+from bridge.job import FINISHED, AccountingRow, BaseState, JobSpec, JobState, JobStatus
+from bridge.slurm.errnos import Errno
+from bridge.slurm.fake_queue import (
+    FakeJob,
+    FakeRun,
+    array_tasks,
+    exit_of,
+    requested_tres,
+    rows_of,
+    status_of,
+)
+from bridge.slurm.fake_records import FakeRecords
+from bridge.slurm.port import Cluster, PartHealth, Submitted
+
+Policy = Callable[[JobSpec, str], str | None]
+"""Stands for job_submit.lua: takes the request and its user, returns the refusal's sentence or None."""
+
+
+class FakeSlurm(FakeRecords):
+    """An in-memory Slurm with the port's methods; thread-safe.
+
+    Parameters
+    ----------
+    name
+        Cluster name.
+    clock
+        Returns aware UTC; every moment in a record comes from it.
+    autostart
+        Start each job at once, on its submission (a cluster with room).
+    """
+
+    def __init__(
+        self,
+        name: str = "sluice",
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        autostart: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.clock = clock
+        self.autostart = autostart
+        self.policy: Policy | None = None
+        self.down: set[str] = set()
+        """Parts that are down now: ``slurmctld``, ``slurmdbd``, ``slurmrestd``, ``native``."""
+        self.records: list[FakeJob] = []
+        self.calls: list[str] = []
+        """Names of the port's methods in the order they were called."""
+        self._numbers = itertools.count(1)
+        self._db_indexes = itertools.count(1)
+        self._faults: dict[str, list[tuple[SluiceError, bool]]] = {}
+        self._lock = threading.RLock()
+
+    # Faults -----------------------------------------------------------------------------------------
+
+    def fail_next(self, op: str, error: SluiceError, *, after: bool = False, times: int = 1) -> None:
+        """Make the next `times` calls of `op` raise `error`; `after` the work was done (a lost answer)."""
+        self._faults.setdefault(op, []).extend([(error, after)] * times)
+
+    def refuse_next(self, words: str, *, errno: int = Errno.ACCOUNTING_POLICY) -> None:
+        """Make slurmctld refuse the next submission with these words."""
+        self.fail_next("submit", SlurmRefused(words, errno=errno))
+
+    def begin(self, op: str, part: str) -> SluiceError | None:
+        """Count a call; raise the fault that comes before the work, return the one that comes after."""
+        self.calls.append(op)
+        self.require(part, self.down)
+        waiting = self._faults.get(op)
+        if not waiting:
+            return None
+        error, after = waiting.pop(0)
+        if not after:
+            raise error
+        return error
+
+    # The port: the cluster and its jobs -------------------------------------------------------------
+
+    def cluster(self) -> Cluster:
+        """Return a fixed description."""
+        self.begin("cluster", "slurmctld")
+        return Cluster(
+            name=self.name,
+            version="26.05.5",
+            adapters=("native", "rest", "commands"),
+            rest_version="v0.0.45",
+        )
+
+    def health(self) -> tuple[PartHealth, ...]:
+        """Say which parts are in `down`."""
+        return tuple(
+            PartHealth(part=part, healthy=part not in self.down, detail="down" if part in self.down else "")
+            for part in ("slurmctld", "slurmdbd", "slurmrestd", "native")
+        )
+
+    def submit(self, spec: JobSpec, *, user: str) -> Submitted:
+        """Judge the request as slurmctld does, then keep it."""
+        with self._lock:
+            late = self.begin("submit", "slurmctld")
+            job = self._accept(spec, user)
+            self.records.append(job)
+            if self.autostart:
+                self.start(job.job_id)
+            if late is not None:
+                raise late
+            return Submitted(job_id=job.job_id)
+
+    def _accept(self, spec: JobSpec, user: str) -> FakeJob:
+        uid = self.uid_of(user)
+        if not spec.script:
+            raise SlurmRefused("Batch job script not supplied", errno=Errno.SCRIPT_MISSING)
+        sentence = self.policy(spec, user) if self.policy else None
+        if sentence:
+            raise SlurmRefused(sentence, errno=Errno.INVALID_GRES)
+        association = self.association_of(spec.account, user)
+        partition = self.partition_for(spec.partition, association.account)
+        tasks = self._tasks(spec)
+        number = next(self._numbers)
+        run = FakeRun(db_index=str(next(self._db_indexes)), submitted_at=self.clock())
+        return FakeJob(
+            job_id=number,
+            spec=spec,
+            user=user,
+            uid=uid,
+            account=association.account,
+            partition=partition,
+            qos=self.qos_for(spec.qos, association),
+            tres=requested_tres(spec),
+            runs=[run],
+            array_job_id=number if tasks else None,
+            waiting=tasks,
+            reason="JobHeldUser" if spec.hold else "Priority",
+        )
+
+    @staticmethod
+    def _tasks(spec: JobSpec) -> tuple[int, ...]:
+        try:
+            return array_tasks(spec.array) if spec.array else ()
+        except ValueError as error:
+            raise SlurmRefused("Invalid job array specification", errno=Errno.INVALID_ARRAY) from error
+
+    def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
+        """End the user's job as CANCELLED; an ended one stays as it is."""
+        with self._lock:
+            late = self.begin("cancel", "slurmctld")
+            found = [job for job in self._find(job_id) if array_task_id in (None, job.array_task_id)]
+            if not found and array_task_id is not None:
+                found = [self._split(job_id, array_task_id)]
+            if not found:
+                raise NotFound(f"Slurm does not know job {job_id}", errno=int(Errno.INVALID_JOB_ID))
+            if user != "root" and any(job.user != user for job in found):
+                raise SlurmRefused("Access/permission denied", errno=Errno.ACCESS_DENIED)
+            for job in found:
+                if job.run.state.base not in FINISHED:
+                    self._end(job, BaseState.CANCELLED, code=0, signal=0)
+            if late is not None:
+                raise late
+
+    def jobs(self) -> Sequence[JobStatus]:
+        """Return every record that isn't purged."""
+        with self._lock:
+            self.begin("jobs", "slurmctld")
+            return [status_of(job) for job in self.records if not job.purged]
+
+    def job(self, job_id: int) -> Sequence[JobStatus]:
+        """Return the records of one job."""
+        with self._lock:
+            self.begin("job", "slurmctld")
+            found = self._find(job_id)
+            if not found:
+                raise NotFound(f"Slurm does not know job {job_id}", errno=int(Errno.INVALID_JOB_ID))
+            return [status_of(job) for job in found]
+
+    # The port: accounting rows ----------------------------------------------------------------------
+
+    def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
+        """Yield rows that were eligible, pending or running in [start, end)."""
+        with self._lock:
+            self.begin("accounting", "slurmdbd")
+            rows = [row for job in self.records for row in rows_of(job, self.name)]
+        for row in rows:
+            begun = row.eligible_at or row.submitted_at
+            if begun is not None and begun < end and (row.ended_at is None or row.ended_at >= start):
+                yield row
+
+    def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
+        """Return the rows of one job number, tasks of an array included."""
+        with self._lock:
+            self.begin("accounting_of", "slurmdbd")
+            own = [job for job in self.records if job_id in (job.job_id, job.array_job_id)]
+            return [row for job in own for row in rows_of(job, self.name)]
+
+    # What Slurm does by itself ----------------------------------------------------------------------
+
+    def start(self, job_id: int, *, nodes: str = "gpu1", array_task_id: int | None = None) -> None:
+        """Start a job, one task of an array, or (without a task) every task that waits."""
+        with self._lock:
+            for job in self._chosen(job_id, array_task_id):
+                run = job.run
+                run.state, run.started_at, run.nodes = JobState(BaseState.RUNNING), self.clock(), nodes
+
+    def finish(
+        self,
+        job_id: int,
+        *,
+        exit: int = 0,
+        signal: int = 0,
+        state: BaseState | None = None,
+        array_task_id: int | None = None,
+    ) -> None:
+        """End a job; `state` defaults to COMPLETED or, with an exit or signal, FAILED."""
+        with self._lock:
+            for job in self._chosen(job_id, array_task_id):
+                ended = state or (BaseState.FAILED if exit or signal else BaseState.COMPLETED)
+                self._end(job, ended, code=exit, signal=signal)
+
+    def requeue(self, job_id: int, *, state: BaseState = BaseState.PREEMPTED) -> None:
+        """End the present run in `state` and put the record back to PENDING under the same number."""
+        with self._lock:
+            for job in self._chosen(job_id, None):
+                self._end(job, state, code=0, signal=0)
+                job.restarts += 1
+                job.reason = "BeginTime"
+                job.runs.append(FakeRun(db_index=str(next(self._db_indexes)), submitted_at=self.clock()))
+
+    def completing(self, job_id: int, *, on: bool = True) -> None:
+        """Set or clear COMPLETING (the epilog runs)."""
+        for job in self._find(job_id):
+            flags = job.run.state.flags - {"COMPLETING"} | ({"COMPLETING"} if on else set())
+            job.run.state = replace(job.run.state, flags=frozenset(flags))
+
+    def purge(self, job_id: int) -> None:
+        """Forget a job in slurmctld (MinJobAge); accounting keeps it."""
+        for job in self._find(job_id):
+            job.purged = True
+
+    def reuse_numbers_from(self, number: int) -> None:
+        """Let the next job have `number` (MaxJobId wrapped)."""
+        self._numbers = itertools.count(number)
+
+    # Inside -----------------------------------------------------------------------------------------
+
+    def _find(self, job_id: int) -> list[FakeJob]:
+        return [job for job in self.records if not job.purged and job_id in (job.job_id, job.array_job_id)]
+
+    def _chosen(self, job_id: int, array_task_id: int | None) -> list[FakeJob]:
+        if array_task_id is not None:
+            known = [job for job in self._find(job_id) if job.array_task_id == array_task_id]
+            return known or [self._split(job_id, array_task_id)]
+        for job in self._find(job_id):
+            for task in job.waiting:
+                self._split(job_id, task)
+        found = [job for job in self._find(job_id) if job.run.state.base not in FINISHED]
+        if not found:
+            raise NotFound(f"the fake has no live job {job_id}")
+        return found
+
+    def _split(self, job_id: int, task: int) -> FakeJob:
+        """Give one waiting task of an array a record of its own; the last keeps the array's number."""
+        rest = next((job for job in self._find(job_id) if task in job.waiting), None)
+        if rest is None:
+            raise NotFound(f"Slurm does not know job {job_id}_{task}", errno=int(Errno.INVALID_JOB_ID))
+        left = tuple(other for other in rest.waiting if other != task)
+        if not left:
+            rest.waiting, rest.array_task_id = (), task
+            return rest
+        rest.waiting = left
+        run = FakeRun(db_index=str(next(self._db_indexes)), submitted_at=rest.run.submitted_at)
+        own = replace(rest, job_id=next(self._numbers), array_task_id=task, waiting=(), runs=[run])
+        self.records.append(own)
+        return own
+
+    def _end(self, job: FakeJob, state: BaseState, *, code: int, signal: int) -> None:
+        run = job.run
+        run.ended_at, run.state, run.exit = self.clock(), JobState(state), exit_of(state, code, signal)
