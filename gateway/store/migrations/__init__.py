@@ -1,0 +1,1 @@
+"""Schema changes, one file each, applied by `gateway.store.schema.migrate`."""

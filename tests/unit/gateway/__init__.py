@@ -1,0 +1,1 @@
+"""The gateway over the fake Slurm and a store on disk."""
