@@ -8,18 +8,24 @@ files is `bridge.tenants.source`.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
-from bridge.wellknown import FIRST_TENANT_UID, LAST_TENANT_UID
+from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
 JobClass = Literal["production", "training", "development", "batch"]
 Role = Literal["member", "manager"]
 
-RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "default", "all", "none"})
-"""Names that mean something to Slurm or to the system already."""
+RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "sluice", "default", "all", "none", *CLASSES})
+"""Names of tenants that would mean something to Slurm, to Sluice or to the system already."""
+
+RESERVED_USERS: Final = frozenset(
+    {"_apt", "backup", "bin", "daemon", "dbus", "games", "irc", "list", "lp", "mail", "man", "messagebus"}
+    | {"munge", "mysql", "news", "nobody", "polkitd", "proxy", "root", "sluice", "slurm", "slurmrestd"}
+    | {"sshd", "sync", "sys", "uucp", "www-data"}
+)
+"""System users of Debian and of Slurm; a member of this name would become one of them."""
 
 TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
 """DNS label, at most 30 characters: ``production-<tenant>`` stays below Slurm's 40 bytes."""
@@ -27,6 +33,9 @@ TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
 Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
 UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
 """A Linux user name as useradd accepts it, at most 31 characters."""
+Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+"""A positive whole number; never a text or a truth value that would be read as one."""
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
@@ -40,19 +49,28 @@ class Member(Document):
     """A person of the tenant, a Linux user on login and GPU nodes."""
 
     user: UserName
-    uid: Annotated[int, Field(ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)] | None = None
+    uid: Uid | None = None
     """Fixed uid; without it the bridge gives one from its range and never gives it again."""
     role: Role = "member"
     subject: str | None = None
     """OIDC subject, when it isn't the user name."""
+    default: Annotated[bool, Field(strict=True)] = False
+    """Of several tenants this is the user's default; without a mark, the first by name."""
+
+    @field_validator("user")
+    @classmethod
+    def _not_a_system_user(cls, user: str) -> str:
+        if user in RESERVED_USERS or user.startswith("systemd-"):
+            raise ValueError(f"{user!r} is a user of the system itself; choose another name")
+        return user
 
 
 class FlavorGrant(Document):
     """GPUs of one flavor. All numbers are GPUs; ``guarantee <= limit``."""
 
-    guarantee: Annotated[int, Field(ge=0)] = 0
-    limit: Annotated[int, Field(ge=1)]
-    lendable: bool = True
+    guarantee: Annotated[int, Field(strict=True, ge=0)] = 0
+    limit: Count
+    lendable: Annotated[bool, Field(strict=True)] = True
     """Whether unused guaranteed GPUs may be lent to others."""
 
     @model_validator(mode="after")
@@ -84,11 +102,23 @@ class Classes(Document):
 class Limits(Document):
     """Limits beside GPUs; None means no limit of the tenant's own."""
 
-    max_walltime_min: Annotated[int, Field(ge=1)] | None = None
-    max_running_jobs: Annotated[int, Field(ge=1)] | None = None
-    max_submitted_jobs: Annotated[int, Field(ge=1)] | None = 5000
-    max_submitted_jobs_per_user: Annotated[int, Field(ge=1)] | None = 1000
-    max_gpus_per_job: Annotated[int, Field(ge=1)] | None = None
+    max_walltime_min: Count | None = None
+    default_walltime_min: Count | None = None
+    """Time limit of a job that names none; without it, the class's own (`bridge.policy.classes`)."""
+    max_running_jobs: Count | None = None
+    max_submitted_jobs: Count | None = 5000
+    max_submitted_jobs_per_user: Count | None = 1000
+    max_gpus_per_job: Count | None = None
+
+    @model_validator(mode="after")
+    def _default_within(self) -> Self:
+        default, longest = self.default_walltime_min, self.max_walltime_min
+        if default is not None and longest is not None and default > longest:
+            raise ValueError(
+                f"default_walltime_min {default} is above max_walltime_min {longest};"
+                " lower one or raise the other"
+            )
+        return self
 
 
 class Tenant(Document):
@@ -97,21 +127,33 @@ class Tenant(Document):
     name: Name
     display_name: str = ""
     parent: Name | None = None
-    weight: Annotated[int, Field(ge=1, le=65533)] = 1
+    weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
     """Fair-share weight among siblings (Slurm's RawShares)."""
     members: tuple[Member, ...] = ()
     flavors: dict[FlavorName, FlavorGrant] = {}
     classes: Classes = Classes()
     limits: Limits = Limits()
 
+    @field_validator("name")
+    @classmethod
+    def _not_reserved(cls, name: str) -> str:
+        if name in RESERVED_NAMES:
+            raise ValueError(f"{name!r} is reserved; choose another name")
+        return name
+
     @model_validator(mode="after")
-    def _names(self) -> Self:
-        if self.name in RESERVED_NAMES or not re.match(TENANT_NAME, self.name):
-            raise ValueError(f"name {self.name!r} is reserved; choose another")
+    def _agrees(self) -> Self:
         if self.parent == self.name:
             raise ValueError("parent is the tenant itself; name another tenant or leave it out")
         users = [member.user for member in self.members]
         doubled = sorted({user for user in users if users.count(user) > 1})
         if doubled:
             raise ValueError(f"members names {', '.join(doubled)} twice; keep one entry each")
+        if "production" in self.classes.allowed and not any(
+            grant.guarantee for grant in self.flavors.values()
+        ):
+            raise ValueError(
+                "classes.allowed has production, which runs on guaranteed GPUs only, and no flavor has a"
+                " guarantee; give one or take production out"
+            )
         return self

@@ -1,0 +1,79 @@
+"""Renders a `PolicyTable` as the Lua data file that ``slurm-conf/job_submit.lua`` loads.
+
+Pure, and canonical: equal tables give equal bytes, so that an unchanged file shows that nothing changed.
+The file is one ``return { ... }`` of literals; names are checked by the documents' model, and are quoted
+here all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from bridge.policy.table import PolicyTable, TenantRules
+from bridge.policy.tenant import JobClass
+from bridge.wellknown import SLURM_UID
+
+FORMAT: Final = 1
+"""Version of the file's shape; job_submit.lua refuses another."""
+
+
+def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)) -> str:
+    """Return the Lua text; `administrators` are uids whose own jobs are not judged."""
+    uids = "".join(f"[{uid}]=true," for uid in sorted(set(administrators)))
+    lines = [
+        "-- Made by the bridge from the tenant documents; changes here are overwritten.",
+        "return {",
+        f"format={FORMAT},",
+        f"administrators={{{uids}}},",
+        f"flavor_partition={_map(table.flavor_partition)},",
+        f"flavor_type={_map(table.flavor_type)},",
+        f"partition_flavor={_map(table.partition_flavor)},",
+        f"type_flavor={_map(table.type_flavor)},",
+        f"partitions={_list(sorted(table.partition_flavor))},",
+        f"types={_list(sorted(table.type_flavor))},",
+        "tenants={",
+        *(f"[{_text(name)}]={_tenant(rules)}," for name, rules in table.tenants.items()),
+        "},",
+        "users={",
+        *(
+            f"[{_text(name)}]={{default={_text(user.default)},tenants={_list(user.tenants)},"
+            f"member={{{''.join(f'[{_text(tenant)}]=true,' for tenant in user.tenants)}}}}},"
+            for name, user in table.users.items()
+        ),
+        "},",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _tenant(rules: TenantRules) -> str:
+    max_gpus = "" if rules.max_gpus_per_job is None else f"max_gpus_per_job={rules.max_gpus_per_job},"
+    return (
+        f"{{name={_text(rules.name)},flavors={_list(rules.flavors)},limit_gpus={_map(rules.limit_gpus)},"
+        f"guarantee_gpus={_map(rules.guarantee_gpus)},classes={_list(rules.classes)},"
+        f"may={{{''.join(f'[{_text(name)}]=true,' for name in rules.classes)}}},"
+        f"default_class={_text(rules.default_class)},default_min={_map(rules.default_min)},"
+        f"max_min={_map(rules.max_min)},{max_gpus}}}"
+    )
+
+
+def _map(values: Mapping[str, str] | Mapping[str, int] | Mapping[JobClass, int]) -> str:
+    parts = (
+        f"[{_text(name)}]={value if isinstance(value, int) else _text(value)},"
+        for name, value in values.items()
+    )
+    return f"{{{''.join(parts)}}}"
+
+
+def _list(values: Iterable[str]) -> str:
+    return f"{{{''.join(f'{_text(value)},' for value in values)}}}"
+
+
+def _text(value: str) -> str:
+    plain = "".join(
+        chr(byte) if byte < 128 and (chr(byte).isalnum() or chr(byte) in "._-") else f"\\{byte:03d}"
+        for byte in value.encode()
+    )
+    return f'"{plain}"'
