@@ -58,7 +58,7 @@ class LoginNode:
         self, command: str, *, stdin: str | bytes | None = None, check: bool = True, timeout_s: float = 60
     ) -> Ran:
         """Run a shell command as the user in a login shell, in the user's home."""
-        as_user = ("runuser", "-l", self.user, "-c", command)
+        as_user = ("login-as", self.user, "bash", "-lc", command)
         return self.stack.exec("login", *as_user, stdin=stdin, check=check, timeout_s=timeout_s)
 
     def write(self, path: str, content: str | bytes) -> None:

@@ -1,0 +1,231 @@
+"""The gateway's HTTP API for the command line: one method a route, errors as `bridge.errors`.
+
+What flows in: a `Session`. What flows out: the gateway's JSON, read once into small frozen
+dataclasses. What doesn't belong here: how things look (`gateway.cli.tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import httpx
+
+from bridge.errors import InputError, SluiceError, Unavailable, by_code
+from bridge.job import FINISHED
+from gateway.cli.session import Session
+
+PAGE: Final = 100
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+Query = Mapping[str, str | int | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as the gateway shows it; `raw` is the whole of it, for ``--json``."""
+
+    id: str
+    number: str
+    """What users of Slurm call it: ``17`` or ``17_3``."""
+    name: str
+    tenant: str
+    user: str
+    job_class: str
+    state: str
+    reason: str
+    exit: str
+    """``0``, ``7``, ``sig 9``, or empty while there is none."""
+    door: str
+    gpus: int
+    nodes: str
+    submitted_at: str
+    started_at: str
+    ended_at: str
+    messages: tuple[str, ...]
+    raw: Mapping[str, Any]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over, its epilog included."""
+        flags = {str(flag) for flag in self.raw.get("flags") or ()}
+        return self.state in FINISHED and not flags & {"COMPLETING", "REQUEUED", "REQUEUE_HOLD"}
+
+    @classmethod
+    def read(cls, raw: Mapping[str, Any]) -> Self:
+        """Read the gateway's JSON of a job."""
+        text = {key: "" if value is None else str(value) for key, value in raw.items()}
+        return cls(
+            id=text["id"],
+            number=_number(raw),
+            name=text.get("name", ""),
+            tenant=text.get("tenant", ""),
+            user=text.get("user", ""),
+            job_class=text.get("class", ""),
+            state=text.get("state", "UNKNOWN"),
+            reason=text.get("reason", ""),
+            exit=_exit(raw),
+            door=text.get("door", ""),
+            gpus=int(raw.get("gpus") or 0),
+            nodes=text.get("nodes", ""),
+            submitted_at=text.get("submitted_at", ""),
+            started_at=text.get("started_at", ""),
+            ended_at=text.get("ended_at", ""),
+            messages=tuple(str(message) for message in raw.get("messages") or ()),
+            raw=raw,
+        )
+
+
+def _number(raw: Mapping[str, Any]) -> str:
+    task = raw.get("array_task_id")
+    if task is not None:
+        return f"{raw.get('array_job_id') or raw.get('job_id')}_{task}"
+    return str(raw.get("job_id") or "")
+
+
+def _exit(raw: Mapping[str, Any]) -> str:
+    if raw.get("signal"):
+        return f"sig {raw['signal']}"
+    code = raw.get("exit_code")
+    return "" if code is None else str(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A piece of a job's output: bytes as they are in the file, and where they lie in it."""
+
+    data: bytes
+    size: int
+    """Bytes of the whole file when it was read."""
+
+
+class Gateway:
+    """A connection to the gateway; use as a context."""
+
+    def __init__(self, session: Session, *, transport: httpx.BaseTransport | None = None) -> None:
+        self.session = session
+        host = httpx.URL(session.url).host
+        self._http = httpx.Client(
+            base_url=session.url,
+            trust_env=host not in LOOPBACK,  # a proxy of the environment can't reach this machine
+            headers={"Authorization": f"Bearer {session.key}", "User-Agent": "sluice-cli"},
+            timeout=httpx.Timeout(60.0, connect=5.0),
+            transport=transport,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    def submit_script(self, script: bytes, *, query: Query, idempotency_key: str) -> Job:
+        """Submit a script as it is; `query` holds ``arg`` (sbatch arguments) and the request's fields."""
+        headers = {"Content-Type": "text/x-shellscript", "Idempotency-Key": idempotency_key}
+        answer = self._ask("POST", "/v1/jobs", query=query, content=script, headers=headers)
+        return Job.read(answer.json())
+
+    def submit_request(self, request: Mapping[str, object], *, idempotency_key: str) -> Job:
+        """Submit as JSON."""
+        headers = {"Idempotency-Key": idempotency_key}
+        return Job.read(self._ask("POST", "/v1/jobs", json=request, headers=headers).json())
+
+    def job(self, job_id: str) -> Job:
+        """Return one job, by our id or Slurm's number."""
+        return Job.read(self._ask("GET", f"/v1/jobs/{_one_part(job_id)}").json())
+
+    def jobs(self, query: Query, *, limit: int) -> Iterator[Job]:
+        """Yield at most `limit` jobs, newest first, page by page."""
+        cursor: str | None = None
+        left = limit
+        while left > 0:
+            page = dict(query, limit=min(PAGE, left))
+            if cursor:
+                page["cursor"] = cursor
+            answer = self._ask("GET", "/v1/jobs", query=page).json()
+            for raw in answer["items"]:
+                yield Job.read(raw)
+            left -= len(answer["items"])
+            cursor = answer.get("next_cursor")
+            if not cursor:
+                return
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a job; it may still be ending when this returns."""
+        return Job.read(self._ask("DELETE", f"/v1/jobs/{_one_part(job_id)}").json())
+
+    def log(self, job_id: str, stream: str, *, query: Query) -> Log:
+        """Read a piece of ``stdout`` or ``stderr``; `query` is ``offset``, ``limit`` or ``tail``."""
+        answer = self._ask("GET", f"/v1/jobs/{_one_part(job_id)}/{stream}", query=query)
+        return Log(answer.content, int(answer.headers.get("X-Sluice-Size", len(answer.content))))
+
+    def tenants(self) -> list[dict[str, Any]]:
+        """Return the tenants that the user may see."""
+        items: list[dict[str, Any]] = self._ask("GET", "/v1/tenants").json()["items"]
+        return items
+
+    def report(self, query: Query) -> dict[str, Any]:
+        """Return the usage report."""
+        report: dict[str, Any] = self._ask("GET", "/v1/reports/usage", query=query).json()
+        return report
+
+    def report_csv(self, query: Query) -> str:
+        """Return the usage report as CSV text."""
+        return self._ask("GET", "/v1/reports/usage", query=query, headers={"Accept": "text/csv"}).text
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        json: object = None,
+    ) -> httpx.Response:
+        try:
+            answer = self._http.request(
+                method, path, params=dict(query or {}), headers=headers, content=content, json=json
+            )
+        except httpx.TransportError as error:
+            raise Unavailable(
+                f"the gateway at {self.session.url} does not answer ({error or type(error).__name__}); "
+                "./sluice status shows which part is down",
+                part="gateway",
+            ) from error
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise InputError(
+                f"{self.session.url}: not an address or key that can be used: {error}"
+            ) from error
+        if answer.is_error:
+            raise problem(answer)
+        return answer
+
+
+def problem(answer: httpx.Response) -> SluiceError:
+    """Turn an answer that is an error into the error that the gateway raised."""
+    try:
+        body = answer.json()
+        code = str(body["type"]).rsplit("/", 1)[-1]
+        sentence = str(body.get("detail") or body["title"])
+    except (ValueError, KeyError, TypeError):
+        return _unreadable(answer)
+    known = {"type", "title", "status", "detail", "instance", "retry_after_s"}
+    details = {str(key): value for key, value in body.items() if key not in known}
+    error = by_code(code)(sentence)
+    error.details.update(details)
+    return error
+
+
+def _unreadable(answer: httpx.Response) -> SluiceError:
+    words = f"the gateway answered {answer.status_code} {answer.reason_phrase} without a problem document"
+    return Unavailable(words) if answer.status_code in (502, 503, 504) else SluiceError(words)
+
+
+def _one_part(job_id: str) -> str:
+    """Keep an id from being more than one part of the path."""
+    if not job_id or not all(letter.isalnum() or letter == "_" for letter in job_id):
+        raise InputError(
+            f"{job_id!r} is not a job: give job_..., a number such as 17, or a task such as 17_3"
+        )
+    return job_id

@@ -1,0 +1,166 @@
+"""``sluice jobs``, ``job``, ``cancel`` and ``tail``: look at jobs and end them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from bridge.errors import NotFound
+from gateway.cli.client import Gateway, Job, Log
+from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
+from gateway.cli.tables import job_facts, jobs_table
+
+POLL_S: Final = 1.0
+"""Between two looks at a job or a log; the gateway's own picture is 1 to 5 s old."""
+
+CHUNK: Final = 1024 * 1024
+
+JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="17, 17_3 (array task) or job_...")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("jobs")(jobs)
+    app.command("job")(job)
+    app.command("cancel")(cancel)
+    app.command("tail")(tail)
+
+
+def jobs(
+    *,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Only jobs of this tenant.")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Only jobs of this user.")] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", help="Only jobs in this state, e.g. RUNNING.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many, newest first.")] = 30,
+    as_user: AsOption = None,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs of all doors, newest first."""
+    query = {"tenant": tenant, "user": user, "state": state.upper() if state else None}
+    with Gateway(open_session(stack, as_user)) as gateway:
+        found = list(
+            gateway.jobs({name: value for name, value in query.items() if value is not None}, limit=limit)
+        )
+    if as_json:
+        print_json([one.raw for one in found])
+        return
+    console = Console()
+    if not found:
+        console.print("no jobs; ./sluice submit SCRIPT or sbatch on the login node makes one")
+        return
+    console.print(jobs_table(found, now=datetime.now(UTC), width=console.width))
+    if len(found) == limit:
+        Console(stderr=True).print(f"[dim]the newest {limit}; --limit shows more[/dim]")
+
+
+def job(
+    job_id: JobArgument,
+    *,
+    as_user: AsOption = None,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Show one job."""
+    with Gateway(open_session(stack, as_user)) as gateway:
+        found = gateway.job(job_id)
+    if as_json:
+        print_json(found.raw)
+    else:
+        show(found)
+
+
+def cancel(
+    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs or array tasks.")],
+    *,
+    as_user: AsOption = None,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel jobs."""
+    with Gateway(open_session(stack, as_user)) as gateway:
+        ended = [gateway.cancel(job_id) for job_id in job_ids]
+    if as_json:
+        print_json([one.raw for one in ended])
+        return
+    for one in ended:
+        Console().print(f"{one.number} {'had ended: ' + one.state if one.ended else 'is being cancelled'}")
+
+
+def tail(
+    job_id: JobArgument,
+    *,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job ends.")] = False,
+    errors: Annotated[bool, typer.Option("--stderr", help="The error output instead.")] = False,
+    size: Annotated[int, typer.Option("-c", "--bytes", min=1, help="Begin so far from the end.")] = 8192,
+    as_user: AsOption = None,
+    stack: StackOption = "sluice",
+) -> None:
+    """Print the end of a job's output, byte for byte."""
+    stream = "stderr" if errors else "stdout"
+    with Gateway(open_session(stack, as_user)) as gateway:
+        if not follow:
+            _write(gateway.log(job_id, stream, query={"tail": size}))
+            return
+        _follow(gateway, job_id, stream, size)
+
+
+def _follow(gateway: Gateway, job_id: str, stream: str, size: int) -> None:
+    """Print what is added until the job has ended; the last look comes after the end was seen."""
+    offset = -1
+    while True:
+        ended = gateway.job(job_id).ended
+        try:
+            offset = _print_from(gateway, job_id, stream, offset=offset, size=size)
+        except NotFound:  # nothing was written yet
+            if ended:
+                raise
+        if ended:
+            return
+        time.sleep(POLL_S)
+
+
+def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, size: int) -> int:
+    """Print what lies behind `offset` (-1: the last `size` bytes); returns the new offset."""
+    if offset < 0:
+        piece = gateway.log(job_id, stream, query={"tail": size})
+        _write(piece)
+        return piece.size
+    while True:
+        piece = gateway.log(job_id, stream, query={"offset": offset, "limit": CHUNK})
+        if piece.size < offset:  # truncated, or a requeued run began the file again
+            offset = 0
+            continue
+        _write(piece)
+        offset += len(piece.data)
+        if not piece.data or offset >= piece.size:
+            return offset
+
+
+def wait_until_ended(gateway: Gateway, awaited: Job, *, quiet: bool) -> Job:
+    """Look at the job every second until it has ended; says its state on the way unless `quiet`."""
+    console = Console(stderr=True, quiet=quiet)
+    current = awaited
+    with console.status(f"job {current.number} {current.state}") as status:
+        while not current.ended:
+            time.sleep(POLL_S)
+            current = gateway.job(awaited.id)
+            status.update(f"job {current.number} {current.state} {current.reason}")
+    return current
+
+
+def show(found: Job) -> None:
+    """Print one job's facts."""
+    Console().print(job_facts(found, now=datetime.now(UTC)))
+
+
+def _write(piece: Log) -> None:
+    sys.stdout.buffer.write(piece.data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,109 @@
+"""``sluice submit``: a batch script by HTTP, as `sbatch` would take it."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bridge.errors import InputError
+from gateway.cli import exits
+from gateway.cli.client import Gateway, Job
+from gateway.cli.jobs import show, wait_until_ended
+from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
+
+MAX_SCRIPT_BYTES = 4 * 1024 * 1024
+"""Slurm's own default limit (max_script_size)."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "submit",
+        context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False},
+    )(submit)
+
+
+def submit(
+    script: Annotated[str, typer.Argument(metavar="SCRIPT", help="A batch script; - reads standard input.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SBATCH OPTIONS] [-- SCRIPT ARGUMENTS]", help="As on sbatch's command line."),
+    ] = None,
+    *,
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Tenant that pays for the job.")] = None,
+    job_class: Annotated[
+        str | None, typer.Option("--class", help="production, training, development or batch.")
+    ] = None,
+    work_dir: Annotated[
+        str | None, typer.Option("--work-dir", help="Folder on the cluster; the user's home when left out.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--idempotency-key", help="The same key and script again give the same job."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end; exit 1 unless COMPLETED.")] = False,
+    as_user: AsOption = None,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Submit a batch script: sluice submit job.sh --gres=gpu:h100:2 --time=5."""
+    text = _read(script)
+    options, script_arguments = _split(arguments or [])
+    request: dict[str, str] = {}
+    for name, value in (("tenant", tenant), ("class", job_class), ("work_dir", work_dir)):
+        if value is not None:
+            request[name] = value
+    with Gateway(open_session(stack, as_user)) as gateway:
+        key = key or uuid.uuid4().hex
+        if script_arguments:
+            body = {"script": _as_text(text, script), "options": options, "args": script_arguments, **request}
+            job = gateway.submit_request(body, idempotency_key=key)
+        else:
+            job = gateway.submit_script(text, query={"arg": options, **request}, idempotency_key=key)
+        if wait:
+            job = wait_until_ended(gateway, job, quiet=as_json)
+    _report(job, as_json=as_json, waited=wait)
+
+
+def _report(job: Job, *, as_json: bool, waited: bool) -> None:
+    if as_json:
+        print_json(job.raw)
+    elif waited:
+        show(job)
+    else:
+        Console().print(f"Submitted batch job {job.number}  ({job.id})", highlight=False)
+        for message in job.messages:
+            Console(stderr=True).print(message, highlight=False, markup=False)
+    if waited and job.state != "COMPLETED":
+        raise typer.Exit(exits.FAILED)
+
+
+def _read(script: str) -> bytes:
+    if script == "-":
+        return sys.stdin.buffer.read(MAX_SCRIPT_BYTES + 1)
+    try:
+        return Path(script).read_bytes()
+    except OSError as error:
+        raise InputError(f"{script} can't be read ({error.strerror}); name a batch script, or - ") from error
+
+
+def _as_text(script: bytes, name: str) -> str:
+    try:
+        return script.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{name} is not UTF-8 (byte {error.start}); a script with arguments after -- must be"
+        ) from error
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split what follows the script at ``--``: sbatch's options, the script's own arguments."""
+    if "--" not in arguments:
+        return arguments, []
+    border = arguments.index("--")
+    return arguments[:border], arguments[border + 1 :]
