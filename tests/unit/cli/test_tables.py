@@ -1,0 +1,77 @@
+"""Tables: they fit the terminal, and hide names before numbers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from rich.console import Console
+
+from gateway.cli.client import Job
+from gateway.cli.tables import duration, jobs_table, moment, usage_table
+from tests.unit.cli.conftest import job_json
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+
+def printed(renderable: object, width: int) -> list[str]:
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_long_jobs_table_fits_and_keeps_its_numbers(width: int) -> None:
+    jobs = [
+        Job.read(
+            job_json(
+                number,
+                array_job_id=1234567,
+                array_task_id=number,
+                name="a-name-that-nobody-can-remember-at-all",
+                tenant="department-of-physics-x",
+                user="a-very-long-user-name",
+                state="OUT_OF_MEMORY",
+                exit_code=None,
+                signal=9,
+                door="sbatch",
+            )
+        )
+        for number in (1, 1000)
+    ]
+    lines = printed(jobs_table(jobs, now=NOW, width=width), width)
+    assert len(lines) == 4
+    assert all(len(line) <= width for line in lines)
+    for whole in ("1234567_1000", "OUT_OF_MEMORY", "sig 9", "3m00s", "sbatch"):
+        assert whole in lines[3]
+
+
+def test_usage_has_a_total_and_fewer_numbers_when_narrow() -> None:
+    numbers = {
+        "jobs": 1,
+        "gpu_seconds": 2000,
+        "cpu_seconds": 3,
+        "memory_mib_seconds": 2048,
+        "node_seconds": 5,
+    }
+    report = {"rows": [{"tenant": "astro", "user": None, **numbers}], "total": numbers}
+    narrow = printed(usage_table(report, width=80), 80)
+    wide = printed(usage_table(report, width=120), 120)
+    assert narrow[0].split() == ["Tenant", "User", "Jobs", "GPU-seconds", "CPU-seconds", "Node-seconds"]
+    assert narrow[2].split() == ["astro", "-", "1", "2,000", "3", "5"]
+    assert narrow[-1].split()[0] == "total"
+    assert "Memory GiB-s" in wide[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0, "0s"), (59, "59s"), (65, "1m05s"), (7380, "2h03m"), (352800, "4d02h")]
+)
+def test_durations_use_their_two_largest_units(seconds: int, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_midnight_is_shown_as_a_day() -> None:
+    assert moment("2026-11-01T00:00:00Z") == "2026-11-01"
+    assert moment("2026-11-01T02:00:05+02:00") == "2026-11-01 00:00:05 UTC"
+    assert moment("") == ""
