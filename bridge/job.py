@@ -48,6 +48,8 @@ class JobSpec:
     begin: datetime | None = None
     deadline: datetime | None = None
     delay_boot_min: int | None = None
+    delay_boot_s: int | None = None
+    """``--delay-boot`` as Slurm counts it, in seconds (`delay_boot_min` is too coarse for ``1:30``)."""
 
     nodes_min: int | None = None
     nodes_max: int | None = None
@@ -61,6 +63,8 @@ class JobSpec:
     """``--ntasks-per-gpu``."""
     cpus_per_task: int | None = None
     mincpus: int | None = None
+    cpus_min: int | None = None
+    """CPUs for the whole job as sbatch works them out from tasks, nodes and GPUs; None: nobody did."""
     sockets_per_node: int | None = None
     cores_per_socket: int | None = None
     threads_per_core: int | None = None
@@ -71,7 +75,7 @@ class JobSpec:
     """0 means all of each node's memory, as in sbatch."""
     memory_per_cpu_mib: int | None = None
     memory_per_tres: str | None = None
-    """``gres/gpu=MIB`` (``--mem-per-gpu``)."""
+    """``gres/gpu:MIB`` (``--mem-per-gpu``)."""
     tmp_disk_per_node_mib: int | None = None
 
     tres_per_job: str | None = None
