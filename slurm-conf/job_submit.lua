@@ -420,7 +420,7 @@ end
 
 local function request_of(desc)
 	local request = {
-		user = desc.user_name or string.format("(uid %.0f)", desc.user_id or -1),
+		user = desc.user_name or string.format("uid:%.0f", desc.user_id or -1),
 		account = desc.account,
 		partition = desc.partition,
 		qos = desc.qos,
@@ -465,7 +465,7 @@ local function modified(desc, job)
 		refuse("table.missing", "no tenants are set up yet, so nobody may submit; tell the administrator")
 	end
 	local request = {
-		user = job.user_name or string.format("(uid %.0f)", job.user_id or -1),
+		user = job.user_name or string.format("uid:%.0f", job.user_id or -1),
 		account = job.account,
 		partition = job.partition,
 		qos = job.qos,

@@ -1,0 +1,109 @@
+"""Brings a stack up and takes it down: reads top to bottom.
+
+What flows in: a `Stack`, options, a reporter. What flows out: running, healthy parts. What doesn't belong
+here: tenants, API keys, the demo (`gateway.cli.up` goes on with those).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import docker
+
+from bridge.cluster import slurmconf
+from bridge.cluster.apply import apply, take_down
+from bridge.cluster.base import ensure_base
+from bridge.cluster.engine import calling, confinement_of, connect
+from bridge.cluster.images import Builder, remove_images
+from bridge.cluster.observe import observe
+from bridge.cluster.part import Part
+from bridge.cluster.parts import stack_parts, volumes_of
+from bridge.cluster.plan import Observed, changes, container_name, plan
+from bridge.cluster.pool import LOCAL_POOL, Confinement, Pool
+from bridge.cluster.reporter import Reporter
+from bridge.cluster.stack import Stack, choose_port
+
+Selection: TypeAlias = Callable[[Sequence[Part]], Sequence[Part]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Up:
+    """What `bring_up` did."""
+
+    changed: bool
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The gateway's address."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: int | None = None) -> Up:
+    """Make everything that is missing or different, and wait until all parts are healthy.
+
+    Raises
+    ------
+    Unavailable
+        Docker doesn't answer, or no port is free.
+    Conflict
+        Somebody else's container, volume or network has one of the stack's names.
+    StepFailed
+        A build, a container or a wait failed; run again, it goes on from there.
+    """
+    client = connect()
+    confinement = confinement_of(client)
+    if confinement is Confinement.NONE:
+        report.say(
+            "this host has cgroup v1: jobs are told their GPUs but not confined to them"
+            " (on cgroup v2 hosts Slurm's cgroup plugins do that)"
+        )
+    base = ensure_base(client, report)
+    images = Builder(client, stack.checkout, report).all(base)
+    observed = observe(client, stack.name)
+    chosen = _port(client, stack, observed, port)
+    config = slurmconf.render(pool, confinement, _templates(stack))
+    parts = stack_parts(pool, confinement, images, config=config, port=chosen)
+    steps = plan(stack.name, parts, volumes_of(parts), observed)
+    stack.write(
+        "stack.json", {**stack.read("stack.json"), "port": chosen, "url": f"http://127.0.0.1:{chosen}"}
+    )
+    apply(client, stack.name, steps, report)
+    return Up(changed=changes(steps), port=chosen)
+
+
+def bring_down(
+    stack: Stack, report: Reporter, *, keep_data: bool = False, images: bool = False
+) -> tuple[str, ...]:
+    """Remove exactly what `bring_up` made; return it. Built images stay unless `images`."""
+    client = connect()
+    removed = take_down(client, stack.name, observe(client, stack.name), report, keep_data=keep_data)
+    if not keep_data:
+        stack.forget()
+    if images:
+        removed += tuple(f"image {reference}" for reference in remove_images(client))
+    return removed
+
+
+def _templates(stack: Stack) -> dict[str, str]:
+    folder = stack.checkout / "slurm-conf"
+    return {name: (folder / f"{name}.in").read_text(encoding="utf-8") for name in slurmconf.TEMPLATES}
+
+
+def _port(client: docker.DockerClient, stack: Stack, observed: Observed, wished: int | None) -> int:
+    kept = stack.read("stack.json").get("port")
+    gateway = observed.containers.get(container_name(stack.name, "gateway"))
+    published = None
+    if gateway is not None and gateway.stack == stack.name:
+        with calling(f"docker inspect {gateway.name}"):
+            attributes = client.api.inspect_container(gateway.name)
+        bindings = attributes["HostConfig"].get("PortBindings") or {}
+        published = next((int(b["HostPort"]) for given in bindings.values() for b in given), None)
+    running = gateway is not None and gateway.state == "running"
+    return choose_port(
+        wished=wished,
+        kept=published or (kept if isinstance(kept, int) else None),
+        kept_is_ours=published is not None and running,
+    )

@@ -1,0 +1,205 @@
+"""The stack's images: which files make each, their content hash, their builds.
+
+What flows in: the checkout, the base's reference, the host's CA certificates. What flows out: `parts.
+Images`. An image whose tag exists is never built again; the tag is the hash of all that goes in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import docker
+from docker.errors import ImageNotFound
+
+from bridge.cluster.engine import TAIL_LINES, calling
+from bridge.cluster.part import HASH_LENGTH
+from bridge.cluster.parts import Images
+from bridge.cluster.reporter import Reporter
+from bridge.errors import StepFailed
+
+LABEL_IMAGE: Final = "sh.sluice.image"
+"""Marks images that `up` built: its value is the image's short name."""
+
+HOST_CERTIFICATES: Final = Path("/usr/local/share/ca-certificates")
+"""Debian's folder for certificate authorities of the site; builds trust them too."""
+
+SOURCES: Final = ("pyproject.toml", "uv.lock", "uv-bootstrap.txt")
+"""What an environment is made from, beside the code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """An image: its short name and the files of the checkout in its build context.
+
+    The Dockerfile is ``docker/<name>/Dockerfile``; it starts with ``ARG BASE`` and ``FROM ${BASE}``.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    """Folders left out: what runs on the host only, so that a change of it replaces no container."""
+
+    @property
+    def dockerfile(self) -> str:
+        """Path in the context."""
+        return f"docker/{self.name}/Dockerfile"
+
+
+MARIADB: Final = Recipe(name="mariadb", inputs=("docker/mariadb",))
+SLURM: Final = Recipe(
+    name="slurm",
+    inputs=(
+        "docker/slurm",
+        *(f"slurm-conf/{name}" for name in ("prolog", "epilog", "make-home", "job_submit.first.lua")),
+    ),
+)
+AGENT: Final = Recipe(name="agent", inputs=("docker/agent", *SOURCES, "bridge"))
+GATEWAY: Final = Recipe(
+    name="gateway", inputs=("docker/gateway", *SOURCES, "bridge", "gateway", "slurm-conf")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A build context: archive paths, modes and contents, sorted by path."""
+
+    files: tuple[tuple[str, int, bytes], ...]
+
+    def digest(self, base: str) -> str:
+        """Hash everything that goes in, the base included."""
+        total = hashlib.sha256(base.encode())
+        for path, mode, content in self.files:
+            total.update(f"\0{path}\0{mode:o}\0{len(content)}\0".encode())
+            total.update(content)
+        return total.hexdigest()[:HASH_LENGTH]
+
+    def archive(self) -> io.BytesIO:
+        """Return it as a tar file; times and owners are left out, so that Docker's cache holds."""
+        stream = io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w") as archive:
+            for path, mode, content in self.files:
+                entry = tarfile.TarInfo(path)
+                entry.size, entry.mode = len(content), mode
+                archive.addfile(entry, io.BytesIO(content))
+        stream.seek(0)
+        return stream
+
+
+def context_of(recipe: Recipe, checkout: Path, certificates: Path = HOST_CERTIFICATES) -> Context:
+    """Read a recipe's files and the host's certificates (as ``ca/NAME.crt``)."""
+    found = {
+        path: checkout / path
+        for given in recipe.inputs
+        for path in _below(checkout, given)
+        if not any(path.startswith(f"{folder}/") for folder in recipe.without)
+    }
+    files = [(path, 0o755 if _executable(file) else 0o644, file.read_bytes()) for path, file in found.items()]
+    crts = sorted(certificates.glob("*.crt")) if certificates.is_dir() else []
+    files += [(f"ca/{crt.name}", 0o644, crt.read_bytes()) for crt in crts]
+    # COPY wants the folder to exist; the trailing file is no certificate and is ignored.
+    files.append(("ca/README", 0o644, b"Certificate authorities of the host that builds.\n"))
+    return Context(tuple(sorted(files)))
+
+
+def _below(checkout: Path, given: str) -> Iterator[str]:
+    start = checkout / given
+    if start.is_file():
+        yield given
+        return
+    if not start.is_dir():
+        raise StepFailed(
+            f"{given} is missing in {checkout}",
+            remedy="restore the checkout (git status shows what is missing)",
+        )
+    for file in sorted(start.rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield file.relative_to(checkout).as_posix()
+
+
+def _executable(file: Path) -> bool:
+    return bool(file.stat().st_mode & 0o100)
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds what is missing, from one checkout."""
+
+    client: docker.DockerClient
+    checkout: Path
+    report: Reporter
+
+    def all(self, base: str) -> Images:
+        """Make sure of all images and return their references."""
+        with calling(f"docker image inspect {base}"):
+            base_id = str(self.client.images.get(base).id)
+        slurm = self._ensure(SLURM, base, base_id)
+        return Images(
+            mariadb=self._ensure(MARIADB, base, base_id),
+            slurm=slurm,
+            agent=self._ensure(AGENT, slurm, slurm),
+            gateway=self._ensure(GATEWAY, base, base_id),
+        )
+
+    def _ensure(self, recipe: Recipe, base: str, base_identity: str) -> str:
+        context = context_of(recipe, self.checkout)
+        name = f"sluice-{recipe.name}"
+        reference = f"{name}:{context.digest(base_identity)}"
+        with calling(f"docker image inspect {reference}"):
+            try:
+                self.client.images.get(reference)
+                return reference
+            except ImageNotFound:
+                pass
+        self.report.begin(f"building {name}")
+        self._build(recipe, context, base, reference)
+        self.report.end("built")
+        return reference
+
+    def _build(self, recipe: Recipe, context: Context, base: str, reference: str) -> None:
+        command = f"docker build -f {recipe.dockerfile} --build-arg BASE={base} -t {reference} ."
+        lines: list[str] = []
+        with calling(command, "run it again; what was built is kept"):
+            stream = self.client.api.build(
+                fileobj=context.archive(),
+                custom_context=True,
+                dockerfile=recipe.dockerfile,
+                buildargs={"BASE": base},
+                labels={LABEL_IMAGE: recipe.name},
+                tag=reference,
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            for event in stream:
+                for line in str(event.get("stream", "")).splitlines():
+                    if line.strip():
+                        lines.append(line.rstrip())
+                        self.report.line(line.strip())
+                if "error" in event:
+                    raise StepFailed(
+                        f"image sluice-{recipe.name} could not be built ({event['error'].strip()})",
+                        command=command,
+                        tail="\n".join(lines[-TAIL_LINES:]),
+                        remedy="see that the package mirrors can be reached, then run ./sluice up again",
+                    )
+
+
+def remove_images(client: docker.DockerClient) -> tuple[str, ...]:
+    """Remove the images that `up` built and that no container uses; return their references."""
+    removed = []
+    with calling("docker image rm"):
+        for image in client.images.list(filters={"label": LABEL_IMAGE}):
+            for reference in image.tags:
+                try:
+                    client.images.remove(reference)
+                    removed.append(reference)
+                except docker.errors.APIError as error:
+                    if error.status_code != 409:  # in use by another stack: it stays
+                        raise
+    return tuple(removed)

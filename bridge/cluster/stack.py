@@ -1,0 +1,138 @@
+"""A stack on this machine: its name, its folder of state, its lock, its port.
+
+What flows in: a name. What flows out: ``<checkout>/.sluice/<stack>/`` (0700) with ``stack.json`` and
+``keys.json`` (0600), and the promise that only one command at a time changes the stack.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bridge.cluster.reporter import Reporter
+from bridge.errors import InputError, Unavailable
+
+NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
+"""What Docker takes as a container, volume and network name, and as a host name."""
+
+FIRST_PORT: Final = 8080
+LAST_PORT: Final = 8179
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A stack's name and the checkout that it is made from."""
+
+    name: str
+    checkout: Path
+
+    def __post_init__(self) -> None:
+        """Refuse a name that Docker would refuse later."""
+        if not NAME.fullmatch(self.name) or self.name.endswith("-"):
+            raise InputError(
+                f"stack name {self.name!r} is not good: lower-case letters, digits and dashes, a letter first,"
+                " at most 32 of them"
+            )
+
+    @property
+    def state(self) -> Path:
+        """Folder of what is known about it; made when missing."""
+        root = self.checkout / ".sluice"
+        root.mkdir(mode=0o700, exist_ok=True)
+        folder = root / self.name
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def read(self, file: str) -> dict[str, object]:
+        """Read a JSON object of the state; empty when it is missing or broken (`up` writes it anew)."""
+        try:
+            value = json.loads((self.state / file).read_text())
+        except (OSError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def write(self, file: str, value: Mapping[str, object]) -> None:
+        """Write a JSON object of the state, whole or not at all, for this user only."""
+        path = self.state / file
+        new = path.with_suffix(".new")
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as stream:
+            json.dump(dict(value), stream, indent=2)
+            stream.write("\n")
+        new.replace(path)
+
+    def forget(self) -> None:
+        """Remove what `up` wrote."""
+        for file in ("stack.json", "keys.json"):
+            with suppress(FileNotFoundError):
+                (self.state / file).unlink()
+
+    @contextmanager
+    def locked(self, report: Reporter) -> Iterator[None]:
+        """Hold the stack's lock; waits for the other command, and says so.
+
+        The kernel frees the lock of a command that died.
+        """
+        with (self.state / "lock").open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.seek(0)
+                holder = lock.read().strip() or "another command"
+                report.say(f"{holder} is changing stack {self.name}; waiting until it is done")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.seek(0)
+            lock.truncate()
+            lock.write(f"process {os.getpid()}")
+            lock.flush()
+            yield
+
+
+def choose_port(*, wished: int | None, kept: int | None, kept_is_ours: bool) -> int:
+    """Choose the gateway's port on the loopback.
+
+    Parameters
+    ----------
+    wished
+        What the user asked for; taken as it is when it is free.
+    kept
+        The port of the last `up`.
+    kept_is_ours
+        Whether our own gateway listens on `kept` now: then it is not free, and still right.
+
+    Raises
+    ------
+    Unavailable
+        The wished port is taken, or all of ours are.
+    """
+    if wished is not None:
+        if (wished == kept and kept_is_ours) or _is_free(wished):
+            return wished
+        raise Unavailable(f"port {wished} on 127.0.0.1 is taken; choose another with --port", part="gateway")
+    if kept is not None and (kept_is_ours or _is_free(kept)):
+        return kept
+    for port in range(FIRST_PORT, LAST_PORT + 1):
+        if _is_free(port):
+            return port
+    raise Unavailable(
+        f"ports {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are all taken; choose one with --port",
+        part="gateway",
+    )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,102 @@
+"""The command ``sluice``: registers all commands and turns errors into one sentence and an exit code.
+
+What flows in: the command line. What flows out: standard output for results, standard error for words,
+an exit code of `gateway.cli.exits`. What doesn't belong here: what a command does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from datetime import UTC, datetime
+from types import ModuleType
+
+import typer
+
+from bridge.errors import SluiceError, StepFailed
+from gateway.cli import (
+    down,
+    exits,
+    jobs,
+    login,
+    logs,
+    report,
+    status,
+    submit,
+    tenants,
+    test,
+    up,
+)
+from gateway.cli.session import CHECKOUT
+
+COMMANDS: tuple[ModuleType, ...] = (up, down, status, logs, login, submit, jobs, tenants, report, test)
+"""Modules of commands, in the order in which ``--help`` lists them; each has ``register(app)``."""
+
+app = typer.Typer(
+    name="sluice",
+    help="One GPU pool, three doors: sbatch, HTTP and Kubernetes, all scheduled by Slurm.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _module in COMMANDS:
+    _module.register(app)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    try:
+        app(prog_name="sluice")
+    except SluiceError as error:
+        _say(error, as_json="--json" in sys.argv)
+        sys.exit(exits.code_of(error))
+    except Exception as error:  # noqa: BLE001 - the last one who can turn it into a sentence
+        sys.stderr.write(f"sluice: a fault of Sluice itself ({error!r}); the details are in {_keep(error)}\n")
+        sys.exit(exits.INTERNAL)
+
+
+def _say(error: SluiceError, *, as_json: bool) -> None:
+    if as_json:
+        problem = {"code": error.code, "message": error.message, "details": error.details}
+        sys.stdout.write(json.dumps({"error": problem}, default=str, ensure_ascii=False) + "\n")
+        return
+    sys.stderr.write(f"sluice: {error.message}\n")
+    if isinstance(error, StepFailed):
+        if error.command:
+            sys.stderr.write(f"  the command: {error.command}\n")
+        for line in error.tail.splitlines():
+            sys.stderr.write(f"  | {line}\n")
+        if error.remedy:
+            sys.stderr.write(f"  what to do: {error.remedy}\n")
+        return
+    found = error.details.get("errors")
+    for entry in found if isinstance(found, list) else ():
+        sys.stderr.write(f"  {_entry(entry)}\n")
+    words = error.details.get("slurm_words")
+    if words and str(words) not in error.message:
+        sys.stderr.write(f"  Slurm says: {words}\n")
+
+
+def _entry(entry: object) -> str:
+    """One error of a list: file, path or line in front of its sentence."""
+    if not isinstance(entry, dict):
+        return str(entry)
+    where = [str(entry[key]) for key in ("file", "path", "line", "column", "option") if entry.get(key)]
+    return ": ".join([*where, str(entry.get("message", ""))])
+
+
+def _keep(error: BaseException) -> str:
+    """Keep a traceback where the user can find it; return the file's path."""
+    state = CHECKOUT / ".sluice"
+    state.mkdir(mode=0o700, exist_ok=True)
+    path = state / "fault.log"
+    with path.open("a", encoding="utf-8") as log:
+        log.write(f"--- {datetime.now(UTC).isoformat()} {' '.join(sys.argv[1:2])}\n")
+        log.writelines(traceback.format_exception(error))
+    return str(path)
+
+
+if __name__ == "__main__":
+    main()
