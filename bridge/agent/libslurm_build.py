@@ -1,0 +1,120 @@
+"""Builds `_sluice_libslurm`: the few calls of libslurm that pyslurm doesn't wrap, compiled against slurm.h.
+
+Run inside the image (``python libslurm_build.py OUTPUT.c``); nothing imports this file. API mode: the C
+compiler reads the real slurm.h, so a field that moved is found by it, and one that left fails the
+build, never a run. What differs between Slurm 25.11 and 26.05 is bridged in `SOURCE`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cffi import FFI
+
+CDEF = """
+typedef long time_t;
+typedef struct {
+    char *account, *admin_comment, *array_task_str, *comment, *dependency, *name, *nodes, *partition;
+    char *qos, *state_desc, *tres_req_str, *tres_alloc_str, *user_name, *work_dir, *std_out, *std_err;
+    uint32_t array_job_id, array_max_tasks, array_task_id, exit_code, het_job_id, het_job_offset;
+    uint32_t job_state, num_cpus, num_nodes, priority, state_reason, time_limit, user_id;
+    uint16_t batch_flag, restart_cnt;
+    time_t end_time, start_time, submit_time;
+    ...;
+} slurm_job_info_t;
+typedef struct {
+    uint32_t record_count;
+    slurm_job_info_t *job_array;
+    time_t last_update;
+    ...;
+} job_info_msg_t;
+
+void slurm_init(const char *conf);
+int sluice_load_jobs(time_t since, job_info_msg_t **jobs);
+int sluice_load_job(uint32_t number, job_info_msg_t **jobs);
+void slurm_free_job_info_msg(job_info_msg_t *jobs);
+uint32_t sluice_job_number(slurm_job_info_t *job);
+void sluice_paths(slurm_job_info_t *job, char *out, char *err, int size);
+const char *sluice_reason(slurm_job_info_t *job);
+const char *sluice_strerror(int number);
+int sluice_ping(void);
+"""
+
+SOURCE = r"""
+#include <errno.h>
+#include <stdint.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <slurm/slurm_version.h>
+
+/* libslurmfull exports it, slurm.h does not declare it. */
+extern char *slurm_job_state_reason_string(enum job_state_reason reason);
+
+/* Every call returns 0 or Slurm's error number, so that errno never has to cross into Python. */
+static int outcome(int rc)
+{
+    return rc == SLURM_SUCCESS ? 0 : (errno ? errno : -1);
+}
+
+static int sluice_load_jobs(time_t since, job_info_msg_t **jobs)
+{
+    errno = 0;
+    return outcome(slurm_load_jobs(since, jobs, SHOW_ALL));
+}
+
+static int sluice_load_job(uint32_t number, job_info_msg_t **jobs)
+{
+    errno = 0;
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    slurm_step_id_t id = SLURM_STEP_ID_INITIALIZER;
+    id.job_id = number;
+    return outcome(slurm_load_job(jobs, id, SHOW_ALL));
+#else
+    return outcome(slurm_load_job(jobs, number, SHOW_ALL));
+#endif
+}
+
+static uint32_t sluice_job_number(slurm_job_info_t *job)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+    return job->step_id.job_id;
+#else
+    return job->job_id;
+#endif
+}
+
+static void sluice_paths(slurm_job_info_t *job, char *out, char *err, int size)
+{
+    out[0] = err[0] = '\0';
+    slurm_get_job_stdout(out, size, job);
+    slurm_get_job_stderr(err, size, job);
+}
+
+static const char *sluice_reason(slurm_job_info_t *job)
+{
+    return slurm_job_state_reason_string(job->state_reason);
+}
+
+static const char *sluice_strerror(int number)
+{
+    return slurm_strerror(number);
+}
+
+static int sluice_ping(void)
+{
+    errno = 0;
+    return outcome(slurm_ping(0));
+}
+"""
+
+
+def main(output: str) -> None:
+    """Write the C source of the module to `output`."""
+    ffi = FFI()
+    ffi.cdef(CDEF)
+    ffi.set_source("_sluice_libslurm", SOURCE)
+    ffi.emit_c_code(output)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,72 @@
+"""JobSpec -> the attributes of pyslurm's job description.
+
+Pure. Only fields that `bridge.agent.carriage` gives to the native way come here. Every attribute whose
+absence pyslurm would fill in is set, in the form that the child hands through unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bridge.agent.carriage import CARRIAGE
+from bridge.agent.derive import minimum_cpus, warning
+from bridge.job import JobSpec
+from bridge.units import NO_VAL, to_epoch
+
+_OTHERWISE: Final = frozenset(
+    (
+        "script",
+        "environment",
+        "argv",
+        "nodes_min",
+        "nodes_max",
+        "hold",
+        "priority",
+        "begin",
+        "deadline",
+        "signal",
+    )
+)
+"""Fields that are not handed over as they are."""
+_YES_OR_NO: Final = frozenset(("requeue", "wait_all_nodes", "kill_on_node_fail"))
+"""Fields whose False is a wish of its own, not "the user did not say"."""
+
+
+def attributes(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
+    """Return pyslurm's attributes for a job of `uid`; keys are attribute names, values plain."""
+    found: dict[str, Any] = {
+        "user_id": uid,
+        "group_id": gid,
+        "script": spec.script.decode(),
+        "environment": dict(spec.environment),
+        "nodes": (_or_unset(spec.nodes_min), _or_unset(spec.nodes_max)),
+        # pyslurm's name for the job's total (slurm.h min_cpus), not for --mincpus.
+        "min_cpus_per_node": minimum_cpus(spec),
+    }
+    for name, carried in CARRIAGE.items():
+        value = getattr(spec, name)
+        if not carried.native or name in _OTHERWISE or value is None:
+            continue
+        if value is not False or name in _YES_OR_NO:
+            found[carried.native] = value
+    if spec.argv:
+        found["script_args"] = [spec.name, *spec.argv]
+    if spec.hold or spec.priority is not None:
+        found["priority"] = 0 if spec.hold else spec.priority
+    if spec.begin is not None:
+        found["begin_time"] = to_epoch(spec.begin)
+    if spec.deadline is not None:
+        found["deadline"] = to_epoch(spec.deadline)
+    if spec.signal is not None:
+        end = warning(spec.signal)
+        found["signal"] = {
+            "signal": end.number,
+            "time": end.before_s,
+            "batch_only": end.batch_only,
+            "allow_reservation_overlap": end.overlap_reservation,
+        }
+    return found
+
+
+def _or_unset(count: int | None) -> int:
+    return NO_VAL if count is None else count
