@@ -306,9 +306,14 @@ class Client:
 
 
 def _closed_by_peer(sock: socket.socket) -> bool:
+    # Python waits for the socket's time-out before it calls recv, MSG_DONTWAIT or not: so none here.
+    timeout_s = sock.gettimeout()
+    sock.setblocking(False)
     try:
-        return sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        return sock.recv(1, socket.MSG_PEEK) == b""
     except BlockingIOError:
         return False
     except OSError:
         return True
+    finally:
+        sock.settimeout(timeout_s)
