@@ -1,1 +1,1 @@
-"""The file-agent: reads files as their owner, for the gateway."""
+"""The file-agent: reads files of shared file systems as the user who owns the job, never as root."""
