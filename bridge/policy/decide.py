@@ -30,15 +30,16 @@ def decide(table: PolicyTable, request: Request) -> Decision | Refusal:
         return refused.refusal
 
 
-def decide_change(table: PolicyTable, job: Request, change: Request) -> Decision | Refusal:
-    """Decide about a user's change of a job.
+def decide_change(table: PolicyTable, job: Request, change: Request) -> Decision | Refusal | None:
+    """Decide about a user's change of a job; None when the change touches nothing that rules are about.
 
     `job` is the job as it is, `change` has only what the user wants otherwise. What is decided is the
     job as it would be; its time limit is judged only when the change names one.
     """
     wanted = {name: value for name in _CHANGEABLE if (value := getattr(change, name)) is not None}
-    merged = replace(job, time_limit_min=None)
-    return decide(table, replace(merged, **wanted))
+    if not wanted:
+        return None
+    return decide(table, replace(job, **{"time_limit_min": None, **wanted}))
 
 
 _CHANGEABLE = (

@@ -1,0 +1,150 @@
+"""What Slurm's accounting should hold for the tenants: accounts, associations, QOS, partitions' accounts.
+
+Pure. What flows in: documents and the pool. What flows out: `Desired`. This and `bridge.tenants.plan` are
+the one writer of associations: each is desired whole, with all its limits. What Sluice made carries a mark
+(an account's organization, a QOS's description); whatever has none is never touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from bridge.policy.classes import CLASS_RULES, qos_name, walltime
+from bridge.policy.pool import Pool
+from bridge.policy.table import PolicyTable
+from bridge.policy.tenant import JobClass, Tenant
+from bridge.slurm.port import Account, Association, Qos
+from bridge.wellknown import CLASSES
+
+ORGANIZATION: Final = "sluice"
+"""Organization of each account that Sluice made."""
+QOS_MARK: Final = "Sluice "
+"""How the description of each QOS that Sluice made begins."""
+NOBODY: Final = frozenset({"root"})
+"""AllowAccounts of a partition that no tenant may use: an empty list would mean everybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """All that Sluice wants in Slurm. Accounts and associations stand parents first."""
+
+    qos: tuple[Qos, ...]
+    accounts: tuple[Account, ...]
+    associations: tuple[Association, ...]
+    partition_accounts: Mapping[str, frozenset[str]]
+
+
+def desired(tenants: Iterable[Tenant], pool: Pool, table: PolicyTable) -> Desired:
+    """Derive everything from the documents; `table` says which of several tenants is a user's default."""
+    ordered = parents_first(tenants)
+    return Desired(
+        qos=(
+            *_shared_qos(),
+            *(_production_qos(t, pool) for t in ordered if "production" in t.classes.allowed),
+        ),
+        accounts=tuple(
+            Account(
+                name=tenant.name,
+                parent=tenant.parent or "root",
+                description=tenant.display_name or tenant.name,
+                organization=ORGANIZATION,
+            )
+            for tenant in ordered
+        ),
+        associations=(
+            *(_account(tenant, pool) for tenant in ordered),
+            *(_user(tenant, member.user, table) for tenant in ordered for member in tenant.members),
+        ),
+        partition_accounts={
+            flavor.partition: frozenset(t.name for t in ordered if flavor.name in t.flavors) or NOBODY
+            for flavor in pool.flavors.values()
+        },
+    )
+
+
+def parents_first(tenants: Iterable[Tenant]) -> tuple[Tenant, ...]:
+    """Order tenants by depth, then name."""
+    by_name = {tenant.name: tenant for tenant in tenants}
+
+    def depth(tenant: Tenant) -> int:
+        above = by_name.get(tenant.parent or "")
+        return 0 if above is None else depth(above) + 1
+
+    return tuple(sorted(by_name.values(), key=lambda tenant: (depth(tenant), tenant.name)))
+
+
+def _shared_qos() -> tuple[Qos, ...]:
+    return tuple(_qos(name, "", {}) for name in CLASSES if name != "production")
+
+
+def _production_qos(tenant: Tenant, pool: Pool) -> Qos:
+    # A flavor without a guarantee has 0: production never runs on what isn't guaranteed.
+    guarantee = {
+        f"gres/gpu:{flavor.gres_type}": grant.guarantee if (grant := tenant.flavors.get(name)) else 0
+        for name, flavor in pool.flavors.items()
+    }
+    return _qos("production", tenant.name, {"gres/gpu": sum(guarantee.values()), **guarantee})
+
+
+def _qos(job_class: JobClass, tenant: str, grp_tres: Mapping[str, int]) -> Qos:
+    rules = CLASS_RULES[job_class]
+    return Qos(
+        name=qos_name(job_class, tenant),
+        description=f"{QOS_MARK}class {job_class}{f' of {tenant}' if tenant else ''}",
+        priority=rules.priority,
+        preempt=frozenset(rules.preempts),
+        preempt_mode=rules.preempt_mode,
+        preempt_exempt_s=rules.exempt_s,
+        grace_s=rules.grace_s,
+        usage_factor=rules.usage_factor,
+        max_wall_min=rules.max_walltime_min,
+        grp_tres=grp_tres,
+    )
+
+
+def _account(tenant: Tenant, pool: Pool) -> Association:
+    # Limits on each type and on the total: a request that came untyped past everything still meets one.
+    limits = {
+        f"gres/gpu:{flavor.gres_type}": grant.limit if (grant := tenant.flavors.get(name)) else 0
+        for name, flavor in pool.flavors.items()
+    }
+    return Association(
+        account=tenant.name,
+        parent=tenant.parent or "root",
+        shares=tenant.weight,
+        qos=_qos_names(tenant),
+        default_qos=qos_name(tenant.classes.default, tenant.name),
+        grp_tres={"gres/gpu": sum(limits.values()), **limits},
+        grp_jobs=tenant.limits.max_running_jobs,
+        grp_submit_jobs=tenant.limits.max_submitted_jobs,
+        max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
+        max_wall_min=_longest(tenant),
+    )
+
+
+def _user(tenant: Tenant, user: str, table: PolicyTable) -> Association:
+    # What an account's users would inherit is written out: accounting shows the same either way.
+    return Association(
+        account=tenant.name,
+        user=user,
+        qos=_qos_names(tenant),
+        default_qos=qos_name(tenant.classes.default, tenant.name),
+        max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
+        max_wall_min=_longest(tenant),
+        is_default=table.users[user].default == tenant.name,
+    )
+
+
+def _qos_names(tenant: Tenant) -> frozenset[str]:
+    return frozenset(qos_name(job_class, tenant.name) for job_class in tenant.classes.allowed)
+
+
+def _longest(tenant: Tenant) -> int | None:
+    longest = [
+        walltime(job_class, default_min=None, max_min=tenant.limits.max_walltime_min)[1]
+        for job_class in tenant.classes.allowed
+    ]
+    numbers = [minutes for minutes in longest if minutes is not None]
+    return max(numbers) if len(numbers) == len(longest) else None

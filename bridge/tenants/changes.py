@@ -1,0 +1,101 @@
+"""What a change makes of the documents, before anything is written.
+
+Pure. What flows in: the documents as they lie in the folder and those that somebody gives. What flows out:
+the documents as they would be, the actions that a person reads, and the faults that this change brings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from bridge.errors import TenantError
+from bridge.policy.pool import Pool, PoolFault, Sourced, capacity_faults, guarantees
+from bridge.tenants.plan import Action
+from bridge.tenants.source import Text, parse_all, refuse
+
+
+def merged(
+    before: Sequence[Text], given: Sequence[Text], *, prune: bool
+) -> tuple[tuple[Text, ...], tuple[Action, ...]]:
+    """Put the given documents over those in the folder; a tenant keeps the file that it is in.
+
+    With `prune` the given documents are all that stay. Raises `TenantError`.
+    """
+    sourced = parse_all(given)
+    _check_files(sourced, given)
+    text_of = {text.file: text.text for text in given}
+    old = {text.file: text.text for text in before}
+    file_of = {item.tenant.name: item.file for item in _readable(before)}
+    after = {} if prune else dict(old)
+    actions: list[Action] = []
+    for item in sourced:
+        name = item.tenant.name
+        file = file_of.get(name, f"{name}.yaml")
+        after[file] = text_of[item.file]
+        if old.get(file) != after[file]:
+            actions.append(Action("change" if file in old else "create", "document", name))
+    actions.extend(Action("remove", "document", name) for name, file in file_of.items() if file not in after)
+    return tuple(Text(file, text) for file, text in sorted(after.items())), tuple(actions)
+
+
+def without(before: Sequence[Text], name: str) -> tuple[Text, ...]:
+    """Return the documents without one tenant's."""
+    gone = {item.file for item in _readable(before) if item.tenant.name == name}
+    return tuple(text for text in before if text.file not in gone)
+
+
+def _readable(texts: Sequence[Text]) -> tuple[Sourced, ...]:
+    # A document that somebody broke by hand can be mended by applying a good one in its place.
+    found: list[Sourced] = []
+    for text in texts:
+        try:
+            found.extend(parse_all([text]))
+        except TenantError:
+            continue
+    return tuple(found)
+
+
+def _check_files(sourced: Sequence[Sourced], given: Sequence[Text]) -> None:
+    first: dict[str, str] = {}
+    wrong: list[PoolFault] = []
+    for item in sourced:
+        name = item.tenant.name
+        if name in first:
+            message = f"tenant {name} is in {first[name]} already; rename or remove one of the two"
+            wrong.append(PoolFault(item.file, "name", message))
+        first.setdefault(name, item.file)
+    files = [text.file for text in given]
+    for file in dict.fromkeys(files):
+        if files.count(file) > 1:
+            wrong.append(PoolFault(file, "", "two documents have this file name; give each its own"))
+        if PurePath(file).name != file:
+            wrong.append(PoolFault(file, "", "give the file's name alone, without a folder"))
+    refuse(wrong)
+
+
+def new_capacity_faults(
+    before: Sequence[Text], after: Sequence[Text], documents: Sequence[Sourced], pool: Pool
+) -> tuple[PoolFault, ...]:
+    """Return the faults against the pool that this change brings about.
+
+    A node that fails makes promises that were made before too large; this is no reason to refuse a change
+    that has nothing to do with it, or to stop repairing.
+    """
+    found = capacity_faults(documents, pool)
+    if not found or list(before) == list(after):
+        return ()
+    old = _readable(before)
+    known = {fault.path for fault in capacity_faults(old, pool)}
+    earlier, now = guarantees(old), guarantees(documents)
+    grown = {f"flavors.{name}.guarantee" for name, total in now.items() if total > earlier.get(name, 0)}
+    return tuple(fault for fault in found if fault.path not in known or fault.path in grown)
+
+
+def revision(texts: Sequence[Text]) -> int:
+    """Return a number that is another one whenever the documents are other ones, also across restarts."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(f"{text.file}\0{text.text}\0".encode())
+    return int.from_bytes(digest.digest()[:6], "big")

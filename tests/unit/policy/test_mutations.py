@@ -1,0 +1,98 @@
+"""A rule changed in one copy only is found: every mutant of either copy decides some request otherwise.
+
+Mutants are made by themselves: each comparison, junction, number, truth value, constant text and function
+of the rules' source is changed once. Few mutants decide alike by their nature; they are named with why.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from types import ModuleType
+
+import pytest
+
+from bridge.policy import decide as decide_module
+from bridge.policy import gpus as gpus_module
+from bridge.policy.decide import decide
+from bridge.policy.request import Decision, Refusal, Request
+from bridge.policy.table import PolicyTable
+from tests.unit.policy import worlds
+from tests.unit.policy.lua_rules import SOURCE, LuaRules
+from tests.unit.policy.test_two_copies import assert_alike
+
+Corpus = list[tuple[PolicyTable, list[tuple[Request, Decision | Refusal]]]]
+
+OPERATORS = (
+    (r"(?<=\s)>(?=\s)", ">="),
+    (r"(?<=\s)<=(?=\s)", "<"),
+    (r"(?<=\s)==(?=\s)", "~="),
+    (r"(?<=\s)~=(?=\s)", "=="),
+    (r"(?<=\s)!=(?=\s)", "=="),
+    (r"(?<=\s)and(?=\s)", "or"),
+    (r"(?<=\s)or(?=\s)", "and"),
+    (r"\bnot (?!in\b)", ""),
+    (r"\bnot in\b", "in"),
+    (r"\btrue\b", "false"),
+    (r"math\.max", "math.min"),
+    (r"(?<![\w.])max\(", "min("),
+    (r"math\.ceil", "math.floor"),
+    (r"(?<![\w\"{.,%:-])(\d+)(?![\w\"},-])", lambda match: str(int(match[1]) + 1)),
+    (r"(?<=\s)\*(?=\s)", "+"),
+    (r"\b(ntasks_per_node|ntasks_per_socket|sockets_per_node)\b", "nodes_max"),
+    (r"\b(tres_per_socket|tres_per_task)\b", "tres_per_job"),
+    (r"(?<=[a-z]) (?=[a-z]+[^\"\n]*\")", "  "),
+)
+
+ALIKE_BY_NATURE = (
+    # Two ways to say "nothing was asked", or a bound where both sides give the same number.
+)
+
+
+def mutants(source: str, section: str) -> Iterator[tuple[str, str]]:
+    """Yield (what was changed, the whole mutated source) for each place in `section` of `source`."""
+    start = source.index(section)
+    for pattern, replacement in OPERATORS:
+        for match in re.finditer(pattern, section):
+            line_start = section.rfind("\n", 0, match.start()) + 1
+            line_end = section.find("\n", match.end())
+            line = section[line_start:line_end].strip()
+            if line.startswith(("--", "#", '"""', "import", "from")):
+                continue
+            changed = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
+            place = f"{line}   [{match[0]!r} -> {changed!r} at {match.start() - line_start}]"
+            yield place, source[: start + match.start()] + changed + source[start + match.end() :]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    found: Corpus = []
+    for table, requests in worlds.cases(seed=11, worlds=40, requests=250):
+        found.append((table, [(request, decide(table, request)) for request in requests]))
+    return found
+
+
+def lua_finds(rules: LuaRules, corpus: Corpus) -> bool:
+    try:
+        for table, judged in corpus:
+            rules.load(table)
+            for request, decision in judged:
+                assert_alike(decision, rules.submit(request), request)
+    except Exception:
+        return True
+    return False
+
+
+def test_every_mutant_of_the_lua_copy_is_found(tmp_path: Path, corpus: Corpus) -> None:
+    source = SOURCE.read_text()
+    section = source[source.index("-- Words ---") : source.index("-- Slurm's side ---")]
+    survivors, count = [], 0
+    for place, mutant in mutants(source, section):
+        count += 1
+        if not lua_finds(LuaRules(tmp_path, mutant), corpus):
+            survivors.append(place)
+    print(count)
+    assert survivors == []

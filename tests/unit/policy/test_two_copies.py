@@ -1,0 +1,129 @@
+"""decide.py and job_submit.lua decide alike, word for word; no rule goes untried."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bridge.job import UNLIMITED
+from bridge.policy import decide as decide_module
+from bridge.policy.decide import decide, decide_change
+from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request
+from bridge.policy.table import PolicyTable
+from tests.unit.policy import worlds
+from tests.unit.policy.lua_rules import INFINITE, SOURCE, LuaRules
+
+FILLED = ("account", "partition", "qos", *TRES_FIELDS)
+
+
+def assert_alike(python: Decision | Refusal, lua: tuple[int, Any, str | None], request: Request) -> None:
+    code, desc, sentence = lua
+    if isinstance(python, Refusal):
+        assert (sentence, code != 0) == (python.sentence, True), request
+        return
+    assert (code, sentence) == (0, None), request
+    limit = INFINITE if python.time_limit_min == UNLIMITED else python.time_limit_min
+    expected = [getattr(python, field) for field in FILLED]
+    assert [*(desc[field] for field in FILLED), desc.time_limit] == [*expected, limit], request
+
+
+def test_25_000_requests_are_decided_alike_and_reach_every_rule(tmp_path: Path) -> None:
+    rules, reached = LuaRules(tmp_path), Counter[str]()
+    for table, requests in worlds.cases(seed=1, worlds=100, requests=250):
+        rules.load(table)
+        for request in requests:
+            decision = decide(table, request)
+            assert_alike(decision, rules.submit(request), request)
+            reached[decision.rule if isinstance(decision, Refusal) else "accepted"] += 1
+    named = set(re.findall(r'"([a-z]+\.[a-z-]+)"', Path(decide_module.__file__).read_text()))
+    named |= set(re.findall(r'\["([a-z]+\.[a-z-]+)"\]', SOURCE.read_text())) - {"table.missing"}
+    assert {rule: reached[rule] for rule in named | {"accepted"} if reached[rule] < 50} == {}
+
+
+def test_changes_of_jobs_are_decided_alike(tmp_path: Path) -> None:
+    rules, reached = LuaRules(tmp_path), Counter[str]()
+    for table, requests in worlds.cases(seed=2, worlds=100, requests=160):
+        rules.load(table)
+        for job, change in zip(requests[::2], requests[1::2], strict=True):
+            known = Request(
+                **{name: getattr(job, name) for name in (*_IN_A_RECORD, "user")}, time_limit_min=UNLIMITED
+            )
+            reached[_changed_alike(rules, table, known, change)] += 1
+    assert {rule: n for rule, n in reached.items() if n < 5} == {}
+    assert reached["accepted"] > 100
+
+
+_IN_A_RECORD = ("account", "partition", "qos", *TRES_FIELDS, "nodes_min", "nodes_max")
+
+
+def _changed_alike(rules: LuaRules, table: PolicyTable, job: Request, change: Request) -> str:
+    decision = decide_change(table, job, change)
+    code, desc, sentence = rules.modify(job, change)
+    if isinstance(decision, Refusal):
+        assert (sentence, code != 0) == (decision.sentence, True), (job, change)
+        return decision.rule
+    assert (code, sentence) == (0, None), (job, change)
+    if decision is None:
+        return "untouched"
+    for field in FILLED:
+        asked = getattr(change, field)
+        assert desc[field] == (None if asked is None else getattr(decision, field)), (job, change, field)
+    return "accepted"
+
+
+def test_an_update_that_touches_no_rule_is_not_judged(tmp_path: Path) -> None:
+    rules = LuaRules(tmp_path)
+    rules.load(worlds.world(Random(3)))
+    assert rules.modify(Request(user="nobody-known"), Request(user="x"))[0] == 0
+
+
+_text = st.one_of(st.none(), st.text(max_size=12), st.sampled_from(["h100", "a100", "astro", "training"]))
+_small = st.one_of(st.none(), st.integers(0, 70000))
+_tres = st.one_of(
+    st.none(),
+    st.text(alphabet="gres/pu:=,h10ad2.", max_size=24),
+    st.from_regex(r"(cpu=1,)?gres/gpu(:h100|:a100)?([:=][0-9]{1,3})?", fullmatch=True),
+)
+
+
+@pytest.fixture(scope="module")
+def astro(tmp_path_factory: pytest.TempPathFactory) -> tuple[PolicyTable, LuaRules]:
+    table, rules = worlds.world(Random(5)), LuaRules(tmp_path_factory.mktemp("policy"))
+    rules.load(table)
+    return table, rules
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    request=st.builds(
+        Request,
+        user=st.sampled_from(worlds.USERS),
+        account=_text,
+        partition=_text,
+        qos=_text,
+        time_limit_min=st.one_of(st.none(), st.just(UNLIMITED), st.integers(0, 4294967293)),
+        tres_per_job=_tres,
+        tres_per_node=_tres,
+        tres_per_socket=_tres,
+        tres_per_task=_tres,
+        nodes_min=_small,
+        nodes_max=_small,
+        ntasks=_small,
+        ntasks_per_node=st.integers(0, 9),
+        ntasks_per_gpu=st.integers(0, 9),
+    )
+)
+def test_any_request_at_all_is_decided_alike(astro: tuple[PolicyTable, LuaRules], request: Request) -> None:
+    table, rules = astro
+    # What reaches slurmctld is a C string: no NUL, and bytes that are UTF-8 or are shown as unreadable.
+    texts = {f: getattr(request, f) for f in ("account", "partition", "qos")}
+    if any(text and ("\0" in text or not text.isprintable()) for text in texts.values()):
+        return
+    assert_alike(decide(table, request), rules.submit(request), request)
