@@ -21,7 +21,7 @@ from bridge.errors import NotFound, SluiceError
 from bridge.policy.lua import render
 from bridge.policy.pool import Pool, Sourced, document_faults, pool_of
 from bridge.policy.table import PolicyTable, table_of
-from bridge.slurm.port import PartitionStatus, Slurm
+from bridge.slurm.port import Slurm
 from bridge.tenants.accounts import desired
 from bridge.tenants.changes import merged, new_capacity_faults, revision, without
 from bridge.tenants.plan import Action, LiveJobs, Plan, plan
@@ -60,7 +60,6 @@ class _Wanted:
     revision: int
     uids: Mapping[str, int]
     pool: Pool
-    partitions: tuple[PartitionStatus, ...]
     table: PolicyTable
 
 
@@ -175,13 +174,12 @@ class Tenants:
             revision=revision(after),
             uids=uids,
             pool=pool,
-            partitions=tuple(partitions),
             table=table_of([sourced.tenant for sourced in documents], pool),
         )
 
     def _plan(self, wanted: _Wanted) -> Plan:
         want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
-        return plan(want, self._slurm.accounting_state(), wanted.partitions, self._live())
+        return plan(want, self._slurm.accounting_state(), self._slurm.partitions(), self._live())
 
     def _live(self) -> LiveJobs:
         live = Counter[tuple[str, str]]()
@@ -213,8 +211,7 @@ class Tenants:
             self._slurm.put_accounts(steps.accounts)
         if steps.associations:
             self._slurm.put_associations(steps.associations)
-        for partition, accounts in steps.partition_accounts.items():
-            self._slurm.set_partition_accounts(partition, accounts)
+        self._open_partitions(steps)
         actions += [action for action in steps.actions if action.verb != "remove"]
         if self._policy.write(render(wanted.table)):
             actions.append(Action("change", "table", "table.lua"))
@@ -228,7 +225,12 @@ class Tenants:
         steps = self._plan(wanted)
         for gone in steps.removals:
             self._slurm.remove_association(account=gone.account, user=gone.user)
+        self._open_partitions(self._plan(wanted))
         return tuple(action for action in steps.actions if action.verb == "remove"), steps.draining
+
+    def _open_partitions(self, steps: Plan) -> None:
+        for partition, accounts in steps.partition_accounts.items():
+            self._slurm.set_partition_accounts(partition, accounts)
 
     def _show(
         self,
