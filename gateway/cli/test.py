@@ -115,9 +115,9 @@ def full_plan(stack: str, *, every: bool) -> Plan:
             suite("contract", "tests/contract", workers=min(4, 2 * cores)),
             suite("integration", "tests/integration", *apart, workers=min(8, 2 * cores)),
             *((suite("faults", *faults, workers=0),) if faults else ()),
-            suite("e2e", "tests/e2e", workers=0),
+            suite("e2e", "tests/e2e", "--ignore=tests/e2e/down", workers=0),
         ),
-        down=Stage("down", (launcher, "down", "--stack", stack)),
+        down=suite("down", "tests/e2e/down", workers=0),
     )
 
 
