@@ -95,7 +95,7 @@ local rules = last_good_table()
 -- Words --------------------------------------------------------------------------------------------
 
 local function refuse(rule, sentence, ...)
-	error({ rule = rule, sentence = string.format(sentence, ...) .. " (rule " .. rule .. ")" }, 0)
+	error({ rule = rule, sentence = string.format(sentence, ...) .. " (rule " .. rule .. ")" })
 end
 
 local function shown(text)
@@ -126,11 +126,11 @@ end
 -- Slurm looks for "gres" anywhere in an entry (slurm_get_next_tres), so an entry that mentions it and
 -- isn't plainly written is refused: it would slip past the limits.
 local function read_item(part)
-	if not part:find("gres", 1, true) then
+	if not part:find("gres") then
 		return nil
 	end
 	local rest = part:match("^gres/(.*)$")
-	if not rest or rest:find("gres", 1, true) then
+	if not rest or rest:find("gres") then
 		unreadable(part)
 	end
 	local name = rest:match("^[^:=]*")
@@ -150,11 +150,11 @@ local function read_item(part)
 	end
 	local gres_type = tail:match("^:([%w._-]+)$")
 	if gres_type then
-		return { gres_type = gres_type, count = 1, written = "" }
+		return { gres_type = gres_type, count = 1 }
 	end
 	gres_type, digits = tail:match("^:([%w._-]+)[:=](%d+)$")
 	if gres_type and #digits <= 6 then
-		return { gres_type = gres_type, count = tonumber(digits), written = tail:sub(#gres_type + 2) }
+		return { gres_type = gres_type, count = tonumber(digits) }
 	end
 	unreadable(part)
 end

@@ -18,17 +18,7 @@ from docker.types import LogConfig, Mount
 from bridge import wellknown
 from bridge.cluster.engine import calling
 from bridge.cluster.part import Part
-from bridge.cluster.plan import (
-    Create,
-    Keep,
-    MakeNetwork,
-    MakeVolume,
-    Observed,
-    Remove,
-    Start,
-    Step,
-    container_name,
-)
+from bridge.cluster.plan import Create, Keep, MakeVolume, Observed, Remove, Start, Step, container_name
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.wait import wait_done, wait_healthy
 from bridge.errors import StepFailed
@@ -50,8 +40,6 @@ def apply(client: docker.DockerClient, stack: str, steps: Sequence[Step], report
     waiting: dict[str, Part] = {}
     for step in steps:
         match step:
-            case MakeNetwork(name):
-                _make_network(client, stack, name)
             case MakeVolume(name):
                 _make_volume(client, stack, name)
             case Remove(name, why):
@@ -96,12 +84,6 @@ def _labels(stack: str, part: Part | None = None) -> dict[str, str]:
     if part is not None:
         labels |= {wellknown.LABEL_PART: part.name, wellknown.LABEL_SPEC: part.spec}
     return labels
-
-
-def _make_network(client: docker.DockerClient, stack: str, name: str) -> None:
-    remedy = "remove unused networks (docker network prune); Docker has only some 30 address ranges"
-    with calling(f"docker network create {name}", remedy):
-        client.networks.create(name, driver="bridge", check_duplicate=True, labels=_labels(stack))
 
 
 def _make_volume(client: docker.DockerClient, stack: str, name: str) -> None:
@@ -163,9 +145,9 @@ def _options(client: docker.DockerClient, stack: str, part: Part) -> dict[str, A
         options |= {"cap_drop": ["ALL"], "cap_add": list(part.capabilities)}
     elif part.more_capabilities:
         options["cap_add"] = list(part.more_capabilities)
-    if part.networked:
+    if part.address:
         # Inside the network a part is known by its short name, in every stack alike.
-        endpoint = client.api.create_endpoint_config(aliases=[part.name])
+        endpoint = client.api.create_endpoint_config(aliases=[part.name], ipv4_address=part.address)
         options |= {"hostname": part.name, "network": stack, "networking_config": {stack: endpoint}}
     else:
         options["network_mode"] = "none"

@@ -17,10 +17,11 @@ from bridge.cluster.apply import apply, take_down
 from bridge.cluster.base import ensure_base
 from bridge.cluster.engine import calling, confinement_of, connect
 from bridge.cluster.images import Builder, remove_images
+from bridge.cluster.network import ensure_network
 from bridge.cluster.observe import observe
 from bridge.cluster.part import Part
-from bridge.cluster.parts import stack_parts, volumes_of
-from bridge.cluster.plan import Observed, changes, container_name, plan
+from bridge.cluster.parts import VOLUMES, names_of, stack_parts
+from bridge.cluster.plan import Observed, changes, container_name, plan, refuse_collisions
 from bridge.cluster.pool import LOCAL_POOL, Confinement, Pool
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack, choose_port
@@ -64,9 +65,11 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
     images = Builder(client, stack.checkout, report).all(base)
     observed = observe(client, stack.name)
     chosen = _port(client, stack, observed, port)
-    config = slurmconf.render(pool, confinement, _templates(stack))
-    parts = stack_parts(pool, confinement, images, config=config, port=chosen)
-    steps = plan(stack.name, parts, volumes_of(parts), observed)
+    refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)
+    subnet = ensure_network(client, stack.name)
+    config = slurmconf.render(pool, confinement, subnet, _templates(stack))
+    parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen)
+    steps = plan(stack.name, parts, VOLUMES, observed)
     stack.write(
         "stack.json", {**stack.read("stack.json"), "port": chosen, "url": f"http://127.0.0.1:{chosen}"}
     )

@@ -75,7 +75,9 @@ class Part:
     """Device cgroup rules on top of Docker's own."""
 
     read_only_root: bool = False
-    networked: bool = True
+    address: str = ""
+    """In the stack's network; empty: the part has no network at all."""
+
     published: Published | None = None
     health: Health | None = None
     after: tuple[str, ...] = ()

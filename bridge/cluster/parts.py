@@ -14,6 +14,7 @@ from typing import Final
 from bridge import wellknown
 from bridge.cluster.part import Health, Mount, Part, Published, digest
 from bridge.cluster.pool import Confinement, Node, Pool
+from bridge.cluster.subnet import Subnet
 
 GATEWAY_PORT: Final = 8080
 REST_PORT: Final = 6820
@@ -36,10 +37,12 @@ RUN_BRIDGE: Final = Mount(volume="run-bridge", path="/run/sluice/bridge")
 RUN_FILES: Final = Mount(volume="run-files", path="/run/sluice/files")
 
 PREPARED: Final = (
-    *(ETC, USERS, SLURM_KEY, JWT_KEY, DBD_CONF, DB_SECRET, CTLD_STATE, POLICY, HOMES),
-    *(TENANTS, GATEWAY_STATE, RUN_AGENT, RUN_BRIDGE, RUN_FILES),
+    *(ETC, USERS, SLURM_KEY, JWT_KEY, DBD_CONF, DB_SECRET, DATABASE, CTLD_STATE, POLICY),
+    *(HOMES, TENANTS, GATEWAY_STATE, RUN_AGENT, RUN_BRIDGE, RUN_FILES),
 )
-"""Volumes whose owners, modes and first files the prepare part sets."""
+"""All volumes: the prepare part sets their owners, modes and first files."""
+
+VOLUMES: Final = tuple(mount.volume for mount in PREPARED)
 
 SACK: Final = (("/run/slurm", f"uid={wellknown.SLURM_UID},gid={wellknown.SLURM_UID},mode=0755"),)
 """Where sackd serves auth/slurm's socket to clients of a container without a Slurm daemon."""
@@ -59,7 +62,13 @@ class Images:
 
 
 def stack_parts(
-    pool: Pool, confinement: Confinement, images: Images, *, config: Mapping[str, str], port: int
+    pool: Pool,
+    confinement: Confinement,
+    images: Images,
+    *,
+    subnet: Subnet,
+    config: Mapping[str, str],
+    port: int,
 ) -> tuple[Part, ...]:
     """Describe all parts.
 
@@ -71,22 +80,34 @@ def stack_parts(
         Port on the host's loopback at which the gateway is published.
     """
     content = digest(dict(config))
-    slurm = _daemons(images) + tuple(_gpu_node(node, confinement, images) for node in pool.nodes)
-    slurm += (_login(images),)
-    return (
-        _prepare(images, config),
-        _mariadb(images),
-        *(replace(part, depends_on_content=content) for part in slurm),
-        replace(_agent(images), depends_on_content=content),
-        _files(images),
-        _bridge(images),
-        _gateway(images, port),
+    nodes = [
+        replace(_gpu_node(node, confinement, images), address=subnet.of_node(index))
+        for index, node in enumerate(pool.nodes)
+    ]
+    daemons, login, agent = (
+        [replace(part, address=subnet.of_part(part.name)) for part in parts]
+        for parts in (_daemons(images), (_login(images),), (_agent(images),))
     )
+    others = (_mariadb(images), _bridge(images), _gateway(images, port))
+    mariadb, bridge, gateway = (replace(part, address=subnet.of_part(part.name)) for part in others)
+    # A changed configuration replaces what reads it when it starts.
+    slurm = [replace(part, depends_on_content=content) for part in (*daemons, *nodes, *login, *agent)]
+    return (_prepare(images, config), mariadb, *slurm, _files(images), bridge, gateway)
 
 
-def volumes_of(parts: tuple[Part, ...]) -> tuple[str, ...]:
-    """Return the short names of all volumes, each once."""
-    return tuple(dict.fromkeys(mount.volume for part in parts for mount in part.mounts))
+def names_of(pool: Pool) -> tuple[str, ...]:
+    """Return the names of all parts, known before anything is made."""
+    daemons = ("mariadb", "slurmdbd", "slurmctld", "slurmrestd")
+    return (
+        PREPARE,
+        *daemons,
+        *(node.name for node in pool.nodes),
+        "login",
+        "agent",
+        "files",
+        "bridge",
+        "gateway",
+    )
 
 
 def _prepare(images: Images, config: Mapping[str, str]) -> Part:
@@ -100,7 +121,6 @@ def _prepare(images: Images, config: Mapping[str, str]) -> Part:
         user="root",
         mounts=writable,
         files=tuple((f"/etc/slurm/{names[name]}", text) for name, text in sorted(config.items())),
-        networked=False,
         once=True,
     )
 
@@ -223,7 +243,6 @@ def _files(images: Images) -> Part:
         mounts=(RUN_FILES, replace(HOMES, read_only=True), USERS),
         capabilities=("SETUID", "SETGID"),
         read_only_root=True,
-        networked=False,
         health=Health(command=("python", "-c", _CONNECTS, wellknown.FILES_SOCKET)),
         after=(PREPARE,),
     )

@@ -39,13 +39,6 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
-class MakeNetwork:
-    """Make the stack's network."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class MakeVolume:
     """Make a volume (its full name)."""
 
@@ -81,7 +74,7 @@ class Keep:
     part: Part
 
 
-Step: TypeAlias = MakeNetwork | MakeVolume | Remove | Create | Start | Keep
+Step: TypeAlias = MakeVolume | Remove | Create | Start | Keep
 
 
 def container_name(stack: str, part: str) -> str:
@@ -97,10 +90,8 @@ def plan(stack: str, parts: Sequence[Part], volumes: Sequence[str], observed: Ob
     Conflict
         A container, volume or network of somebody else has one of our names; nothing was done.
     """
-    _refuse_collisions(stack, parts, volumes, observed)
+    refuse_collisions(stack, [part.name for part in parts], volumes, observed)
     steps: list[Step] = []
-    if stack not in observed.networks:
-        steps.append(MakeNetwork(stack))
     missing = [name for name in volumes if container_name(stack, name) not in observed.volumes]
     steps.extend(MakeVolume(container_name(stack, name)) for name in missing)
     wanted = {container_name(stack, part.name) for part in parts}
@@ -148,11 +139,11 @@ def _unfit(part: Part, container: Container, missing: Sequence[str]) -> str:
     return ""
 
 
-def _refuse_collisions(stack: str, parts: Sequence[Part], volumes: Sequence[str], observed: Observed) -> None:
-    names = [container_name(stack, part.name) for part in parts]
-    found = [
-        f"container {n}" for n in names if n in observed.containers and observed.containers[n].stack != stack
-    ]
+def refuse_collisions(stack: str, parts: Sequence[str], volumes: Sequence[str], observed: Observed) -> None:
+    """Raise `Conflict` when something with a name of ours isn't ours; nothing is done then."""
+    owners = {container.name: container.stack for container in observed.containers.values()}
+    names = [container_name(stack, part) for part in parts]
+    found = [f"container {name}" for name in names if owners.get(name, stack) != stack]
     volume_names = [container_name(stack, volume) for volume in volumes]
     found += [f"volume {name}" for name in volume_names if observed.volumes.get(name, stack) != stack]
     if observed.networks.get(stack, stack) != stack:

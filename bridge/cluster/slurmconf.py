@@ -12,6 +12,7 @@ from string import Template
 from typing import Final
 
 from bridge.cluster.pool import Confinement, Node, Pool
+from bridge.cluster.subnet import Subnet
 
 TEMPLATES: Final = ("slurm.conf", "gres.conf", "cgroup.conf", "slurmdbd.conf")
 """Files rendered; each has a template ``slurm-conf/NAME.in``."""
@@ -52,11 +53,15 @@ _CGROUP: Final[Mapping[Confinement, str]] = {
 }
 
 
-def render(pool: Pool, confinement: Confinement, templates: Mapping[str, str]) -> dict[str, str]:
+def render(
+    pool: Pool, confinement: Confinement, subnet: Subnet, templates: Mapping[str, str]
+) -> dict[str, str]:
     """Render all files.
 
     Parameters
     ----------
+    subnet
+        Addresses of the parts: Slurm is told addresses, so that it never waits for a name.
     templates
         Text of each template by the name of the file that it makes; a name or value that a template
         asks for and this module doesn't know is a `KeyError` (held by a test).
@@ -68,6 +73,7 @@ def render(pool: Pool, confinement: Confinement, templates: Mapping[str, str]) -
     """
     values = {
         "cluster": pool.cluster,
+        **{f"{part}_address": subnet.of_part(part) for part in ("slurmctld", "slurmdbd", "mariadb")},
         **_PLUGINS[confinement],
         "cgroup": _CGROUP[confinement],
         "tres": ",".join(["gres/gpu", *(f"gres/gpu:{flavor}" for flavor in pool.flavors)]),
@@ -77,7 +83,7 @@ def render(pool: Pool, confinement: Confinement, templates: Mapping[str, str]) -
         "min_job_age_s": _seconds(pool.timing.min_job_age),
         "slurmd_timeout_s": _seconds(pool.timing.slurmd_timeout),
         "priority_calc_min": str(max(1, round(pool.timing.priority_calc / timedelta(minutes=1)))),
-        "nodes": "\n".join(_node(node) for node in pool.nodes),
+        "nodes": "\n".join(_node(node, subnet.of_node(i)) for i, node in enumerate(pool.nodes)),
         "partitions": "\n".join(_partition(pool, flavor) for flavor in pool.flavors),
         "devices": "\n".join(line for node in pool.nodes for line in _devices(node)),
     }
@@ -88,10 +94,10 @@ def _seconds(duration: timedelta) -> str:
     return str(round(duration.total_seconds()))
 
 
-def _node(node: Node) -> str:
+def _node(node: Node, address: str) -> str:
     gres = ",".join(f"gpu:{flavor}:{count}" for flavor, count in node.gpus.items())
     return (
-        f"NodeName={node.name} CPUs={node.cpus} Boards=1 SocketsPerBoard={node.sockets}"
+        f"NodeName={node.name} NodeAddr={address} CPUs={node.cpus} Boards=1 SocketsPerBoard={node.sockets}"
         f" CoresPerSocket={node.cores_per_socket} ThreadsPerCore=1 RealMemory={node.memory_mib}"
         f" Gres={gres} State=UNKNOWN"
     )

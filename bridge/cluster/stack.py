@@ -38,8 +38,8 @@ class Stack:
         """Refuse a name that Docker would refuse later."""
         if not NAME.fullmatch(self.name) or self.name.endswith("-"):
             raise InputError(
-                f"stack name {self.name!r} is not good: lower-case letters, digits and dashes, a letter first,"
-                " at most 32 of them"
+                f"stack name {self.name!r} is not good: use lower-case letters, digits and dashes, a letter"
+                " first, at most 32 of them"
             )
 
     @property
@@ -63,10 +63,8 @@ class Stack:
         """Write a JSON object of the state, whole or not at all, for this user only."""
         path = self.state / file
         new = path.with_suffix(".new")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as stream:
-            json.dump(dict(value), stream, indent=2)
-            stream.write("\n")
+        new.touch(mode=0o600)
+        new.write_text(json.dumps(dict(value), indent=2) + "\n", encoding="utf-8")
         new.replace(path)
 
     def forget(self) -> None:

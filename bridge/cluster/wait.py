@@ -45,6 +45,7 @@ def wait_healthy(client: docker.DockerClient, stack: str, part: Part, report: Re
     container = _get(client, stack, part)
     deadline = time.monotonic() + DEADLINE_S
     report.begin(f"waiting for {part.name}")
+    restarts = int(container.attrs["RestartCount"])
     while True:
         state = _state(container, part)
         if _known_healthy(state):
@@ -55,7 +56,7 @@ def wait_healthy(client: docker.DockerClient, stack: str, part: Part, report: Re
             if ready:
                 break
             report.line(words)
-        elif container.attrs["RestartCount"] >= GIVES_UP_AFTER:
+        elif container.attrs["RestartCount"] >= restarts + GIVES_UP_AFTER:
             raise _failed(container, part, f"ends again and again, with {state['ExitCode']}")
         if time.monotonic() > deadline:
             raise _failed(container, part, f"is not healthy after {DEADLINE_S} s ({words})")
