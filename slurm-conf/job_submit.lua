@@ -447,7 +447,7 @@ local function submitted(desc)
 	end
 	local decision = decide(request_of(desc))
 	for _, field in ipairs(FILLED) do
-		if decision[field] and decision[field] ~= desc[field] then
+		if decision[field] ~= desc[field] then
 			desc[field] = decision[field]
 		end
 	end

@@ -40,8 +40,8 @@ class GpuItem:
 
     gres_type: str | None
     count: int
-    written: str
-    """The count as written, with its sign (``:2``); empty for an implicit 1."""
+    written: str = ""
+    """The count of an entry without a type as written, with its sign (``:2``); empty for an implicit 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _read_item(part: str) -> GpuItem | None:
     if "gres" not in part:
         return None
     rest = part.removeprefix(_GRES)
-    if rest == part or "gres" in rest:
+    if "gres" in rest:
         raise _unreadable(part)
     name = _NAME.match(rest)[0]  # type: ignore[index]  # the pattern matches the empty text too
     if name in SHARED_GRES:
@@ -104,13 +104,13 @@ def _read_item(part: str) -> GpuItem | None:
         return None
     tail = rest[len("gpu") :]
     if not tail:
-        return GpuItem(None, 1, "")
+        return GpuItem(None, 1)
     if match := _COUNT.fullmatch(tail):
         return GpuItem(None, int(match[1]), tail)
     if match := _TYPE.fullmatch(tail):
-        return GpuItem(match[1], 1, "")
+        return GpuItem(match[1], 1)
     if match := _TYPE_COUNT.fullmatch(tail):
-        return GpuItem(match[1], int(match[2]), tail[len(match[1]) + 1 :])
+        return GpuItem(match[1], int(match[2]))
     raise _unreadable(part)
 
 

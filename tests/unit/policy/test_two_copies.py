@@ -52,10 +52,7 @@ def test_changes_of_jobs_are_decided_alike(tmp_path: Path) -> None:
     for table, requests in worlds.cases(seed=2, worlds=100, requests=160):
         rules.load(table)
         for job, change in zip(requests[::2], requests[1::2], strict=True):
-            known = Request(
-                **{name: getattr(job, name) for name in (*_IN_A_RECORD, "user")}, time_limit_min=UNLIMITED
-            )
-            reached[_changed_alike(rules, table, known, change)] += 1
+            reached[changed_alike(rules, table, as_recorded(job), change)] += 1
     assert {rule: n for rule, n in reached.items() if n < 5} == {}
     assert reached["accepted"] > 100
 
@@ -63,7 +60,13 @@ def test_changes_of_jobs_are_decided_alike(tmp_path: Path) -> None:
 _IN_A_RECORD = ("account", "partition", "qos", *TRES_FIELDS, "nodes_min", "nodes_max")
 
 
-def _changed_alike(rules: LuaRules, table: PolicyTable, job: Request, change: Request) -> str:
+def as_recorded(job: Request) -> Request:
+    """Return the job as slurmctld's record shows it: without tasks, with a time limit."""
+    fields = {name: getattr(job, name) for name in (*_IN_A_RECORD, "user")}
+    return Request(**fields, time_limit_min=UNLIMITED)
+
+
+def changed_alike(rules: LuaRules, table: PolicyTable, job: Request, change: Request) -> str:
     decision = decide_change(table, job, change)
     code, desc, sentence = rules.modify(job, change)
     if isinstance(decision, Refusal):

@@ -69,7 +69,7 @@ def _tenant(random: Random, name: str) -> Tenant:
 def request(random: Random) -> Request:
     fields: dict[str, Any] = {"user": random.choice((*USERS, *USERS, *USERS, "eve", "b\u00e9la"))}
     if random.random() < 0.3:
-        fields["account"] = random.choice((*TENANTS, "", "other", "x'; drop"))
+        fields["account"] = random.choice((*TENANTS, "", "other", "x", "y" * 60, "y" * 61, "x'; drop"))
     if random.random() < 0.4:
         fields["partition"] = random.choice(
             [
@@ -105,8 +105,26 @@ def request(random: Random) -> Request:
         fields["time_limit_min"] = random.choice([1, 30, 31, 100, 480, 481, 2000, 2001, UNLIMITED])
     for field in random.sample(TRES_FIELDS, random.choice([0, 1, 1, 1, 1, 2])):
         fields[field] = tres(random)
-    fields |= _shape(random)
+    fields |= random.choice([_shape, _shape, _shape, _tasks])(random)
     return Request(**fields)
+
+
+def _tasks(random: Random) -> dict[str, Any]:
+    """Requests whose GPUs follow from their tasks."""
+    if random.random() < 0.5:
+        per_gpu, ntasks = random.choice([(1, 1), (1, 2), (2, 4), (2, 3)])
+        nothing: dict[str, Any] = {field: None for field in TRES_FIELDS}
+        return {
+            **nothing,
+            "tres_per_job": random.choice([None, "", "cpu=2"]),
+            "ntasks": ntasks,
+            "ntasks_per_gpu": per_gpu,
+        }
+    return {
+        "tres_per_socket": random.choice(["gres/gpu:1", "gres/gpu:h100:2"]),
+        "ntasks": random.choice([2, 3, 5]),
+        "ntasks_per_socket": 2,
+    }
 
 
 def _shape(random: Random) -> dict[str, Any]:
@@ -115,10 +133,10 @@ def _shape(random: Random) -> dict[str, Any]:
         fields["nodes_min"] = random.choice([0, 1, 2, 3])
         fields["nodes_max"] = random.choice([None, fields["nodes_min"], 4])
     for name in ("ntasks", "ntasks_per_node", "ntasks_per_socket", "sockets_per_node"):
-        if random.random() < 0.2:
-            fields[name] = random.choice([0, 1, 2, 3, 5])
-    if random.random() < 0.15:
-        fields["ntasks_per_gpu"] = random.choice([0, 1, 2, 3])
+        if random.random() < 0.3:
+            fields[name] = random.choice([0, 1, 1, 2, 3, 5])
+    if random.random() < 0.2:
+        fields["ntasks_per_gpu"] = random.choice([0, 1, 1, 2, 3])
     return fields
 
 
@@ -135,6 +153,8 @@ def tres(random: Random) -> str:
                 "gres/gpu:h100:",
                 "gres/gpu::2",
                 "gres/gpu:1234567",
+                "gres/gpu:123456",
+                "gres/gpu:h100:123456",
                 "gres/gpu:h100:1234567",
                 "gres/gpu:h100:x",
                 "license/xgres/gpu:2",
@@ -142,6 +162,8 @@ def tres(random: Random) -> str:
                 "gres/gpu:h100 :1",
             ]
         )
+    if random.random() < 0.08:
+        return random.choice(["", "cpu=2", "license/a:1", "gres/nic:1"])
     gres_type = random.choice(["", "", "", ":h100", ":a100", ":l40s", ":h200", ":2k", ":h100.x"])
     count = random.choice(["", ":0", ":1", ":1", ":2", ":2", "=2", ":4", ":5", ":9", ":08", "=12"])
     items = [f"gres/gpu{gres_type}{count}"]

@@ -1,0 +1,125 @@
+"""What job_submit.lua does around the rules: tables that are missing or broken, administrators, faults."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bridge.policy.lua import render
+from bridge.policy.request import Request
+from bridge.policy.table import PolicyTable, table_of
+from bridge.policy.tenant import Tenant
+from tests.unit.policy import worlds
+from tests.unit.policy.lua_rules import LuaRules
+
+
+def table(*members: str) -> PolicyTable:
+    tenant = Tenant.model_validate(
+        {
+            "name": "astro",
+            "members": [{"user": user} for user in members],
+            "flavors": {"h100": {"limit": 4}, "a100": {"limit": 2}},
+        }
+    )
+    return table_of([tenant], worlds.pool())
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> LuaRules:
+    return LuaRules(tmp_path)
+
+
+ASKS = Request(user="ada", tres_per_node="gres/gpu:2", nodes_min=2)
+
+
+def test_a_job_gets_account_partition_class_time_and_gpu_type(rules: LuaRules) -> None:
+    rules.load(table("ada"))
+    code, desc, sentence = rules.submit(ASKS)
+    assert (code, sentence) == (0, None)
+    filled = desc.account, desc.partition, desc.qos, desc.time_limit, desc.tres_per_node
+    assert filled == ("astro", "h100", "training", 720, "gres/gpu:h100:2")
+
+
+def test_without_a_table_only_administrators_submit(rules: LuaRules) -> None:
+    rules.load()
+    code, _desc, sentence = rules.submit(ASKS)
+    assert code != 0
+    assert sentence == (
+        "no tenants are set up yet, so nobody may submit; tell the administrator (rule table.missing)"
+    )
+    assert [rules.submit(ASKS, uid=uid)[0] for uid in (0, 64030)] == [0, 0]
+    assert rules.modify(ASKS, Request(user="ada", partition="a100"))[2] == sentence
+    assert any("only administrators may submit" in line for line in rules.logged)
+
+
+@pytest.mark.parametrize(
+    "text", ["return {", "", "return 7", "return {format=2}", "return {format=1}", "error('x')", "os.exit()"]
+)
+def test_a_broken_table_leaves_the_previous_one_in_force(rules: LuaRules, text: str) -> None:
+    (rules.folder / "table.previous.lua").write_text(render(table("ada")))
+    (rules.folder / "table.lua").write_text(text)
+    rules.load()
+    assert rules.submit(ASKS)[0] == 0
+    assert any("the previous tenant table stays in force" in line for line in rules.logged)
+
+
+def test_a_fault_inside_refuses_with_one_sentence_and_is_logged(rules: LuaRules) -> None:
+    rules.load(table("ada"))
+    code, _desc, sentence = rules.submit(Request(user="ada"))
+    assert code == 0
+    (rules.folder / "table.lua").write_text(render(table("ada")).replace("limit_gpus", "lost"))
+    rules.load()
+    code, _desc, sentence = rules.submit(Request(user="ada"))
+    assert code != 0
+    assert sentence is not None
+    assert sentence.endswith("tell the administrator (rule internal)")
+    assert "job_submit.lua failed" in rules.logged[-1]
+
+
+def test_a_user_without_a_name_is_shown_by_number(rules: LuaRules) -> None:
+    rules.load(table("ada"))
+    desc = rules.lua.table_from({"user_id": 4711, "time_limit": 4294967294, "partition": "h100"})
+    rules.lua.globals().judge(desc, 4711)
+    rules.lua.globals().judge_change(desc, rules.lua.table_from({"user_id": 4712}), 4711)
+    assert [line for line in rules.logged if "uid:4711 is not a member" in line]
+    assert [line for line in rules.logged if "uid:4712 is not a member" in line]
+
+
+def test_an_administrator_may_change_any_job(rules: LuaRules) -> None:
+    rules.load(table("ada"))
+    change = Request(user="ada", tres_per_job="gres/gpu:h100:99")
+    assert rules.modify(ASKS, change, uid=64030)[0] == 0
+    assert rules.modify(ASKS, change)[2] is not None
+
+
+def test_users_words_with_percent_signs_are_not_a_format(rules: LuaRules) -> None:
+    rules.load(table("ada"))
+    _code, _desc, sentence = rules.submit(Request(user="ada", account="%s%d", partition="a%s"))
+    assert sentence is not None
+    assert "(unreadable)" in sentence
+
+
+def test_a_thousand_tenants_of_twenty_are_judged_in_less_than_100_us(rules: LuaRules) -> None:
+    tenants = [
+        Tenant.model_validate(
+            {
+                "name": f"tenant-{number}",
+                "members": [{"user": f"user-{number}-{index}"} for index in range(20)],
+                "flavors": {"h100": {"limit": 4}, "a100": {"limit": 2}},
+            }
+        )
+        for number in range(1000)
+    ]
+    rules.load(table_of(tenants, worlds.pool()))
+    run = rules.lua.eval("""function(count)
+        for number = 1, count do
+            local desc = { user_name = "user-" .. number % 1000 .. "-7", user_id = 20000, min_nodes = 2,
+                tres_per_node = "gres/gpu:2", time_limit = 4294967294 }
+            assert(slurm_job_submit(desc, {}, 20000) == 0)
+        end
+    end""")
+    started = time.perf_counter()
+    run(5000)
+    assert (time.perf_counter() - started) / 5000 < 100e-6
