@@ -107,6 +107,12 @@ class Rest:
             if errno and errno not in ENDED:
                 raise error_of(errno, _words(error), write=True)
 
+    def alive(self, deadline_s: float) -> None:
+        """Ask slurmrestd itself, nobody behind it."""
+        answer = self._exchange("GET", "/healthz", write=False, deadline_s=deadline_s)
+        if answer.is_error:
+            raise Unavailable(f"slurmrestd says that it is not healthy ({answer.status_code})", part=PART)
+
     def close(self) -> None:
         """Close the client."""
         self._http.close()

@@ -1,0 +1,235 @@
+"""What the slurm-agent does with each of the port's calls: picks the way, looks up the user.
+
+In: the port's arguments. Out: the port's dataclasses, or the codec's plain maps where a listing comes
+from a child and only passes through. This file reads as the list of what Slurm is asked for; how it is
+asked is in `native_calls`, `rest`, `rest_accounting` and `commands`.
+"""
+
+from __future__ import annotations
+
+import pwd
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bridge.agent import rest_job, rest_records
+from bridge.agent.carriage import Way, ways
+from bridge.agent.commands import Commands
+from bridge.agent.native_calls import NativeCalls
+from bridge.agent.rest import Rest
+from bridge.agent.rest_accounting import RestAccounting
+from bridge.errors import Denied, NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
+from bridge.job import AccountingRow, JobSpec
+from bridge.slurm.codec import encode
+from bridge.slurm.port import (
+    Account,
+    AccountingState,
+    Association,
+    Cluster,
+    PartHealth,
+    Qos,
+    Submitted,
+)
+
+Plain = dict[str, Any]
+_log = structlog.get_logger(__name__)
+
+
+class Desk:
+    """One object behind the agent's socket; thread-safe.
+
+    Parameters
+    ----------
+    native
+        None where the image has no libslurm binding or the settings say so.
+    health_s
+        Longest wait for one part in `health`.
+    """
+
+    def __init__(
+        self,
+        *,
+        rest: Rest,
+        accounting: RestAccounting,
+        commands: Commands,
+        native: NativeCalls | None,
+        health_s: float = 3.0,
+    ) -> None:
+        self._rest = rest
+        self._accounting = accounting
+        self._commands = commands
+        self._native = native
+        self._health_s = health_s
+        self._asking = ThreadPoolExecutor(max_workers=8, thread_name_prefix="health")
+
+    def cluster(self) -> Cluster:
+        """Say which Slurm this is."""
+        slurm = self._rest.get("ping/")["meta"]["slurm"]
+        ways_now = [Way.NATIVE.value] if self._native else []
+        return Cluster(
+            name=slurm["cluster"],
+            version=slurm["release"],
+            adapters=(*ways_now, Way.REST.value, "commands"),
+            rest_version=self._rest.version,
+        )
+
+    def health(self) -> tuple[PartHealth, ...]:
+        """Ask all parts at once."""
+        checks = {
+            "slurmctld": self._check_slurmctld,
+            "slurmdbd": lambda: self._rest.get("slurmdb/clusters/", deadline_s=self._health_s),
+            "slurmrestd": lambda: self._rest.alive(self._health_s),
+            "native": self._check_native,
+        }
+        asked = {part: self._asking.submit(check) for part, check in checks.items()}
+        found = []
+        for part, answer in asked.items():
+            try:
+                detail = answer.result(timeout=self._health_s + 1)
+            except SluiceError as error:
+                found.append(PartHealth(part=part, healthy=False, detail=error.message))
+            except TimeoutError:
+                sentence = f"no answer within {self._health_s:g} s"
+                found.append(PartHealth(part=part, healthy=False, detail=sentence))
+            else:
+                words = detail if isinstance(detail, str) else ""
+                found.append(PartHealth(part=part, healthy=True, detail=words))
+        return tuple(found)
+
+    def submit(self, spec: JobSpec, *, user: str, way: Way | None = None) -> Submitted:
+        """Submit by the preferred way that carries the job, or by `way` (tests compare both)."""
+        uid, gid = _ids(user)
+        possible = [each for each in ways(spec) if self._native or each is not Way.NATIVE]
+        if way is not None:
+            possible = [each for each in possible if each is way]
+        if not possible:
+            raise Unsupported(
+                "this agent has no way that carries the job; it runs without libslurm", field=""
+            )
+        for each in possible:
+            try:
+                return self._submit_by(each, spec, uid=uid, gid=gid)
+            except Unavailable as error:
+                # Only where nothing was sent: no worker was free or could start.
+                if error.details.get("part") != "native" or each is possible[-1]:
+                    raise
+                _log.warning("native way is out, the job goes by slurmrestd", reason=error.message)
+        raise AssertionError("the last way either returned or raised")
+
+    def _submit_by(self, way: Way, spec: JobSpec, *, uid: int, gid: int) -> Submitted:
+        if way is Way.NATIVE and self._native is not None:
+            return self._native.submit(spec, uid=uid, gid=gid)
+        answer = self._rest.post("job/submit", rest_job.request(spec, uid=uid, gid=gid))
+        if not answer.get("job_id"):
+            raise SlurmRefused("slurmrestd took the job without a number", errno=0)
+        said = [str(answer.get("job_submit_user_msg") or "")]
+        said += [str(warning.get("description") or "") for warning in answer.get("warnings") or []]
+        messages = tuple(line for text in said for line in text.splitlines() if line)
+        return Submitted(job_id=int(answer["job_id"]), messages=messages)
+
+    def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
+        """Cancel as the user, so that accounting shows who did."""
+        job = f"{job_id}" if array_task_id is None else f"{job_id}_{array_task_id}"
+        self._rest.cancel(job, user=user)
+
+    def jobs(self) -> list[Plain]:
+        """List all jobs."""
+        if self._native:
+            return self._native.jobs()
+        return [encode(rest_records.job_status(each)) for each in self._rest.get("jobs/").get("jobs") or []]
+
+    def job(self, job_id: int) -> list[Plain]:
+        """List the records of one job."""
+        if self._native:
+            return self._native.job(job_id)
+        found = self._rest.get(f"job/{job_id}").get("jobs") or []
+        if not found:
+            raise NotFound(f"Slurm does not know job {job_id}")
+        return [encode(rest_records.job_status(each)) for each in found]
+
+    def nodes(self) -> list[Plain]:
+        """List all nodes."""
+        if self._native:
+            return self._native.nodes()
+        found = self._rest.get("nodes/").get("nodes") or []
+        return [encode(rest_records.node_status(each)) for each in found]
+
+    def partitions(self) -> list[Plain]:
+        """List all partitions."""
+        if self._native:
+            return self._native.partitions()
+        found = self._rest.get("partitions/").get("partitions") or []
+        return [encode(rest_records.partition_status(each)) for each in found]
+
+    def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
+        """Stream accounting rows."""
+        return self._commands.accounting(start=start, end=end)
+
+    def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
+        """Return a job number's accounting rows."""
+        return self._commands.accounting_of(job_id)
+
+    def accounting_state(self) -> AccountingState:
+        """Read accounts, associations and QOS."""
+        return self._accounting.state()
+
+    def put_accounts(self, accounts: Sequence[Account]) -> None:
+        """Create or change accounts."""
+        self._accounting.put_accounts(accounts)
+
+    def put_associations(self, associations: Sequence[Association]) -> None:
+        """Create or change associations."""
+        self._accounting.put_associations(associations)
+
+    def put_qos(self, qos: Sequence[Qos]) -> None:
+        """Create or change QOS."""
+        for name in self._accounting.put_qos(qos):
+            self._commands.clear_preempt(name)
+
+    def remove_association(self, *, account: str, user: str = "") -> None:
+        """Remove an association."""
+        self._accounting.remove(account=account, user=user)
+
+    def set_partition_accounts(self, partition: str, accounts: frozenset[str]) -> None:
+        """Set AllowAccounts."""
+        if self._native:
+            self._native.set_partition_accounts(partition, sorted(accounts))
+        else:
+            self._commands.set_partition_accounts(partition, sorted(accounts))
+
+    def close(self) -> None:
+        """End children and connections."""
+        self._asking.shutdown(wait=False, cancel_futures=True)
+        if self._native:
+            self._native.pool.close()
+        self._rest.close()
+
+    def _check_slurmctld(self) -> None:
+        if self._native:
+            self._native.ping(self._health_s)
+            return
+        pings = self._rest.get("ping/", deadline_s=self._health_s).get("pings") or []
+        if not any(ping.get("responding") for ping in pings):
+            raise Unavailable("slurmctld does not respond to slurmrestd", part="slurmctld")
+
+    def _check_native(self) -> str:
+        if self._native is None:
+            return "not in use: every job goes by slurmrestd"
+        pool = self._native.pool
+        return (
+            f"pyslurm {pool.version}, {pool.restarts} workers replaced" if pool.version else "not started yet"
+        )
+
+
+def _ids(user: str) -> tuple[int, int]:
+    """Return uid and gid of a user whom this host knows; never root's or SlurmUser's kind."""
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError as error:
+        raise NotFound(f"user {user} does not exist on the cluster", user=user) from error
+    if entry.pw_uid < 1000:
+        raise Denied(f"{user} is a system account (uid {entry.pw_uid}); jobs run as people")
+    return entry.pw_uid, entry.pw_gid

@@ -1,0 +1,70 @@
+"""Reads and writes by the native way: pool calls with their deadlines, listings kept while idle.
+
+In: the port's words. Out: the codec's plain maps as the children made them (the wire sends them on
+unread). What doesn't belong here: which way a job takes (`desk`).
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from bridge.agent.native import NativePool
+from bridge.agent.native_job import attributes
+from bridge.job import JobSpec
+from bridge.slurm.port import Submitted
+
+Plain = dict[str, Any]
+
+
+class NativeCalls:
+    """The native way, one method an operation; thread-safe."""
+
+    def __init__(self, pool: NativePool, *, read_s: float, write_s: float) -> None:
+        self.pool = pool
+        self._read_s = read_s
+        self._write_s = write_s
+        self._listing: tuple[int, list[Plain]] = (0, [])
+        self._lock = threading.Lock()
+
+    def submit(self, spec: JobSpec, *, uid: int, gid: int) -> Submitted:
+        """Submit as `uid`."""
+        wanted = attributes(spec, uid=uid, gid=gid)
+        job_id, said = self.pool.call("submit", wanted, deadline_s=self._write_s, write=True)
+        return Submitted(job_id=int(job_id), messages=tuple(said))
+
+    def jobs(self) -> list[Plain]:
+        """List all jobs; slurmctld isn't asked for records again when nothing changed."""
+        at, known = self._listing
+        answer, _ = self.pool.call("jobs", {"since": at}, deadline_s=self._read_s, write=False)
+        if answer["records"] is None:
+            return known
+        with self._lock:
+            if answer["at"] >= self._listing[0]:
+                self._listing = (answer["at"], answer["records"])
+        return list(answer["records"])
+
+    def job(self, job_id: int) -> list[Plain]:
+        """List the records of one job."""
+        return list(self._read("job", job_id=job_id))
+
+    def nodes(self) -> list[Plain]:
+        """List all nodes."""
+        return list(self._read("nodes"))
+
+    def partitions(self) -> list[Plain]:
+        """List all partitions."""
+        return list(self._read("partitions"))
+
+    def set_partition_accounts(self, partition: str, accounts: list[str]) -> None:
+        """Set AllowAccounts."""
+        wanted = {"partition": partition, "accounts": accounts}
+        self.pool.call("set_partition_accounts", wanted, deadline_s=self._write_s, write=True)
+
+    def ping(self, deadline_s: float) -> None:
+        """Ask slurmctld for a sign of life."""
+        self.pool.call("ping", {}, deadline_s=deadline_s, write=False)
+
+    def _read(self, op: str, **args: object) -> Any:  # noqa: ANN401 - plain maps of the codec
+        answer, _ = self.pool.call(op, args, deadline_s=self._read_s, write=False)
+        return answer
