@@ -95,6 +95,8 @@ class Log:
     """A piece of a job's output: bytes as they are in the file, and where they lie in it."""
 
     data: bytes
+    offset: int
+    """Where the first byte lies."""
     size: int
     """Bytes of the whole file when it was read."""
 
@@ -120,7 +122,7 @@ class Gateway:
         self._http.close()
 
     def submit_script(self, script: bytes, *, query: Query, idempotency_key: str) -> Job:
-        """Submit a script as it is; `query` holds ``arg`` (sbatch arguments) and the request's fields."""
+        """Submit a script as it is; `query` has ``arg`` (sbatch arguments) and the request's fields."""
         headers = {"Content-Type": "text/x-shellscript", "Idempotency-Key": idempotency_key}
         answer = self._ask("POST", "/v1/jobs", query=query, content=script, headers=headers)
         return Job.read(answer.json())
@@ -155,9 +157,14 @@ class Gateway:
         return Job.read(self._ask("DELETE", f"/v1/jobs/{_one_part(job_id)}").json())
 
     def log(self, job_id: str, stream: str, *, query: Query) -> Log:
-        """Read a piece of ``stdout`` or ``stderr``; `query` is ``offset``, ``limit`` or ``tail``."""
+        """Read a piece of an output; `query` is ``offset`` and ``limit``, or ``tail`` in lines."""
         answer = self._ask("GET", f"/v1/jobs/{_one_part(job_id)}/{stream}", query=query)
-        return Log(answer.content, int(answer.headers.get("X-Sluice-Size", len(answer.content))))
+        headers = answer.headers
+        return Log(
+            answer.content,
+            int(headers.get("X-Sluice-Offset", 0)),
+            int(headers.get("X-Sluice-Size", len(answer.content))),
+        )
 
     def tenants(self) -> list[dict[str, Any]]:
         """Return the tenants that the user may see."""

@@ -211,7 +211,7 @@ def _failure(line: Line, gateways: dict[str, Gateway]) -> StepFailed:
     tail = line.refusal.sentence if line.refusal else ""
     if line.job is not None:
         with contextlib.suppress(NotFound, Unavailable):
-            log = gateways[step.user].log(line.job_id, "stdout", query={"tail": 2000})
+            log = gateways[step.user].log(line.job_id, "stdout", query={"tail": 20})
             tail = log.data.decode(errors="replace")
     return StepFailed(
         f"the demo's {step.script} by {step.door} as {step.user} ended as {line.outcome}, "

@@ -26,7 +26,9 @@ def by_http(gateway: Gateway, script: Path, options: Sequence[str]) -> str | Ref
     """Submit over HTTP; returns Slurm's job number or the refusal."""
     try:
         job = gateway.submit_script(
-            script.read_bytes(), query={"arg": list(options)}, idempotency_key=uuid.uuid4().hex
+            script.read_bytes(),
+            query={"arg": list(options), "file_name": script.name},
+            idempotency_key=uuid.uuid4().hex,
         )
     except (PolicyRefused, SlurmRefused, InputError) as refused:
         return Refusal(refused.message)

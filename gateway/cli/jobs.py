@@ -99,7 +99,9 @@ def tail(
     *,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job ends.")] = False,
     errors: Annotated[bool, typer.Option("--stderr", help="The error output instead.")] = False,
-    size: Annotated[int, typer.Option("-c", "--bytes", min=1, help="Begin so far from the end.")] = 8192,
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", min=0, help="Begin so many lines before the end.")
+    ] = 10,
     as_user: AsOption = None,
     stack: StackOption = "sluice",
 ) -> None:
@@ -107,18 +109,18 @@ def tail(
     stream = "stderr" if errors else "stdout"
     with Gateway(open_session(stack, as_user)) as gateway:
         if not follow:
-            _write(gateway.log(job_id, stream, query={"tail": size}))
+            _write(gateway.log(job_id, stream, query={"tail": lines}))
             return
-        _follow(gateway, job_id, stream, size)
+        _follow(gateway, job_id, stream, lines)
 
 
-def _follow(gateway: Gateway, job_id: str, stream: str, size: int) -> None:
+def _follow(gateway: Gateway, job_id: str, stream: str, lines: int) -> None:
     """Print what is added until the job has ended; the last look comes after the end was seen."""
     offset = -1
     while True:
         ended = gateway.job(job_id).ended
         try:
-            offset = _print_from(gateway, job_id, stream, offset=offset, size=size)
+            offset = _print_from(gateway, job_id, stream, offset=offset, lines=lines)
         except NotFound:  # nothing was written yet
             if ended:
                 raise
@@ -127,12 +129,12 @@ def _follow(gateway: Gateway, job_id: str, stream: str, size: int) -> None:
         time.sleep(POLL_S)
 
 
-def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, size: int) -> int:
-    """Print what lies behind `offset` (-1: the last `size` bytes); returns the new offset."""
+def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, lines: int) -> int:
+    """Print what lies behind `offset` (-1: the last `lines` lines); returns the new offset."""
     if offset < 0:
-        piece = gateway.log(job_id, stream, query={"tail": size})
+        piece = gateway.log(job_id, stream, query={"tail": lines})
         _write(piece)
-        return piece.size
+        return piece.offset + len(piece.data)
     while True:
         piece = gateway.log(job_id, stream, query={"offset": offset, "limit": CHUNK})
         if piece.size < offset:  # truncated, or a requeued run began the file again

@@ -54,10 +54,9 @@ def submit(
     """Submit a batch script: sluice submit job.sh --gres=gpu:h100:2 --time=5."""
     text = _read(script)
     options, script_arguments = _split(arguments or [])
-    request: dict[str, str] = {}
-    for name, value in (("tenant", tenant), ("class", job_class), ("work_dir", work_dir)):
-        if value is not None:
-            request[name] = value
+    file_name = None if script == "-" else Path(script).name
+    said = {"tenant": tenant, "class": job_class, "work_dir": work_dir, "file_name": file_name}
+    request = {name: value for name, value in said.items() if value is not None}
     with Gateway(open_session(stack, as_user)) as gateway:
         key = key or uuid.uuid4().hex
         if script_arguments:

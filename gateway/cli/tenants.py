@@ -6,20 +6,24 @@ whoever may speak to the Docker engine owns the local stack anyway.
 
 from __future__ import annotations
 
+import getpass
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 import yaml
 from rich.console import Console
 
-from bridge.errors import InputError, SluiceError, Unavailable, by_code
+from bridge.errors import InputError, NotFound, SluiceError, Unavailable, by_code
 from gateway.cli.client import Gateway
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
 from gateway.cli.tables import plain_table, tenants_table
+
+WAIT_S: Final = 60
+"""For Slurm to answer while it starts."""
 
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Tenant documents (YAML), or folders of them.")
@@ -76,15 +80,19 @@ def validate(files: Files, *, stack: StackOption = "sluice", as_json: JsonOption
 
 def show(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
     """Show a tenant's document as the bridge has it."""
-    answer = tell_bridge(stack, "show", name=name)
+    answer = tell_bridge(stack, "show")
+    known = answer.get("documents", ()) if isinstance(answer, dict) else ()
+    found = next((document for document in known if document["name"] == name), None)
+    if found is None:
+        raise NotFound(f"there is no tenant {name!r}; ./sluice tenants lists them")
     if as_json:
-        print_json(answer)
+        print_json(found)
     else:
-        sys.stdout.write(yaml.safe_dump(answer, sort_keys=False, allow_unicode=True))
+        sys.stdout.write(yaml.safe_dump(found, sort_keys=False, allow_unicode=True))
 
 
 def remove(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
-    """Remove a tenant that has no jobs left."""
+    """Remove a tenant: it takes no more jobs, and leaves Slurm when its last one has ended."""
     _show_plan(tell_bridge(stack, "remove", name=name), done=True, as_json=as_json)
 
 
@@ -109,8 +117,9 @@ def tell_bridge(
     stack: str, action: str, sources: list[dict[str, str]] | None = None, *, name: str | None = None
 ) -> object:
     """Run the bridge's command in its container; returns its JSON, raises the error that it prints."""
-    command = ["docker", "exec", "-i", f"{stack}-bridge", "python", "-m", "bridge.tenants.command", action]
-    command.append("-" if name is None else name)
+    command = ["docker", "exec", "-i", f"{stack}-bridge", "python", "-m", "bridge.tenants.command"]
+    command += ["--actor", f"cli:{getpass.getuser()}", "--wait", str(WAIT_S), action]
+    command += [name] if name is not None else ["-"] if sources is not None else []
     try:
         done = subprocess.run(
             command, input=json.dumps(sources or []), capture_output=True, text=True, check=False
@@ -148,7 +157,7 @@ def _show_plan(answer: object, *, done: bool, as_json: bool) -> None:
         console.print("nothing to change: all of it is in force")
         return
     table = plain_table()
-    for column in ("Done" if done else "Would do", "What", "Name", "Detail"):
+    for column in ("Done" if done else "To do", "What", "Name", "Detail"):
         table.add_column(column, overflow="fold")
     for step in steps:
         table.add_row(*(str(step.get(key) or "") for key in ("action", "kind", "name", "detail")))

@@ -111,7 +111,7 @@ def test_a_limit_refuses_at_both_doors_in_the_same_words(
 def test_an_exit_code_is_the_scripts_own(client: Client, tenant: OwnTenant) -> None:
     job = client(tenant.user).submit("#!/bin/sh\nexit 7\n", *SMALL)
     ended = client(tenant.user).ended(job["id"])
-    assert (ended["state"], ended["exit_code"], ended["signal"]) == ("FAILED", 7, None)
+    assert (ended["state"], ended["exit_code"], ended["signal"]) == ("FAILED", 7, 0)
 
 
 def test_an_array_ends_task_by_task(client: Client, tenant: OwnTenant) -> None:

@@ -191,7 +191,16 @@ class Stack:
         """Apply one tenant document through the bridge; the caller judges the answer."""
         text = yaml.safe_dump(dict(document), sort_keys=False)
         sources = json.dumps([{"file": f"{document['name']}.yaml", "text": text}])
-        return self.python("bridge", "bridge.tenants.command", "apply", "-", stdin=sources)
+        return self.python("bridge", "bridge.tenants.command", "--wait", "60", "apply", "-", stdin=sources)
+
+    def knows(self, tenant: OwnTenant) -> bool:
+        """Whether the gateway has seen that the tenant's members belong to it."""
+        for user in tenant.users:
+            with self.client(user) as gateway:
+                answer = gateway.http.get("/v1/whoami")
+            if answer.status_code != 200 or tenant.name not in answer.text:
+                return False
+        return True
 
     def remove_tenant(self, name: str) -> None:
         """Cancel the tenant's jobs, wait until they are gone, remove the tenant."""
@@ -201,7 +210,7 @@ class Stack:
             lambda: not self.exec("login", *count, check=False).stdout.strip(),
             f"no job of {name} is left",
         )
-        removed = self.python("bridge", "bridge.tenants.command", "remove", name)
+        removed = self.python("bridge", "bridge.tenants.command", "--wait", "30", "remove", name)
         assert removed.returncode == 0, removed.text
 
 
@@ -268,6 +277,7 @@ def make_tenant(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
         made.append(tenant.name)
         answer = stack.apply(tenant.document)
         assert answer.returncode == 0, answer.text
+        wait_for(lambda: stack.knows(tenant), f"the gateway knows tenant {tenant.name}")
         return tenant
 
     yield make

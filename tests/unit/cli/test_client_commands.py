@@ -31,6 +31,7 @@ def test_submit_sends_the_script_byte_for_byte_with_sbatch_arguments(
     assert asked.headers["Idempotency-Key"]
     assert asked.url.params.get_list("arg") == ["--gres=gpu:a100:1", "-t", "5"]
     assert asked.url.params["tenant"] == "genomics"
+    assert asked.url.params["file_name"] == "job.sh"
     assert "Submitted batch job 17" in said.out
 
 
@@ -100,7 +101,7 @@ def test_tail_prints_bytes_as_they_are(sluice: Sluice, door: Door) -> None:
     result = sluice("tail", "17", "--stderr")
     assert result.code == 0
     assert door.asked[0].url.path == "/v1/jobs/17/stderr"
-    assert door.asked[0].url.params["tail"] == "8192"
+    assert door.asked[0].url.params["tail"] == "10"
 
 
 def test_tail_follows_until_the_job_has_ended(
@@ -120,7 +121,11 @@ def test_tail_follows_until_the_job_has_ended(
             missing = {"type": "https://sluice.sh/problems/not-found", "detail": "no output yet"}
             return httpx.Response(404, json=missing)
         offset = int(request.url.params.get("offset", 0))
-        return httpx.Response(200, content=output[offset:], headers={"X-Sluice-Size": str(len(output))})
+        return httpx.Response(
+            200,
+            content=output[offset:],
+            headers={"X-Sluice-Size": str(len(output)), "X-Sluice-Offset": str(offset)},
+        )
 
     door.answer = answer
     assert sluice("tail", "-f", "17").out == "RUNNING\nRUNNING\nCOMPLETED\n"
