@@ -113,7 +113,7 @@ def _tasks(random: Random) -> dict[str, Any]:
     """Requests whose GPUs follow from their tasks."""
     if random.random() < 0.5:
         per_gpu, ntasks = random.choice([(1, 1), (1, 2), (2, 4), (2, 3)])
-        nothing: dict[str, Any] = {field: None for field in TRES_FIELDS}
+        nothing: dict[str, Any] = dict.fromkeys(TRES_FIELDS)
         return {
             **nothing,
             "tres_per_job": random.choice([None, "", "cpu=2"]),
