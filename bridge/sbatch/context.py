@@ -28,6 +28,8 @@ class SubmitContext:
     login_environment: Mapping[str, str] = field(default_factory=dict)
     file_name: str | None = None
     """Name of the script's file; None = it came without one (stdin), so the job is named ``sbatch``."""
+    gres_types: frozenset[str] | None = None
+    """GresTypes of the cluster; None = not known: then slurmctld judges names of generic resources."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,24 @@
-"""The one door of the package: `parse`."""
+"""The one door of the package: `parse`.
+
+Script, then variables, then arguments are said to a draft, each later one over the earlier ones; then the
+draft is settled and built. Faults come out as `ScriptError`, the first that sbatch would name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
-from bridge.job import JobSpec
-from bridge.sbatch.context import ParsedScript, SubmitContext
+from bridge.errors import ScriptError
+from bridge.sbatch import body, build, layout
+from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
+from bridge.sbatch.draft import Draft
+from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
+from bridge.sbatch.say import ARGUMENTS, DIRECTIVES, Speaker
+from bridge.sbatch.scan import Word, directives
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def parse(
@@ -24,7 +34,7 @@ def parse(
     Parameters
     ----------
     script
-        The script, byte for byte.
+        The script, byte for byte; empty with a ``--wrap`` among the arguments.
     arguments
         Options as on sbatch's command line, each element one word (``["--time", "10", "-n2"]``).
     argv
@@ -37,15 +47,107 @@ def parse(
     Raises
     ------
     ScriptError
-        sbatch would refuse before sending. ``details``: ``errors`` (a list of ``line``, ``column``,
-        ``option``, ``message``), ``slurm_words`` (what sbatch prints), ``exit_code`` (what it exits with).
+        sbatch would refuse before sending, or an option can't be carried. ``details``: ``errors`` (a list
+        of ``line``, ``column``, ``option``, ``message``), ``slurm_words`` (what sbatch prints),
+        ``exit_code`` (what it exits with).
     """
-    del arguments, variables
-    spec = JobSpec(
-        script=script,
-        work_dir=context.work_dir,
-        environment={**context.login_environment, **context.environment},
-        argv=tuple(argv),
-        name=context.file_name or "sbatch",
+    draft = Draft(
+        work_dir=context.work_dir, planesize=variables.get("SLURM_DIST_PLANESIZE", ""), now=context.now
     )
-    return ParsedScript(spec=spec)
+    speaker = Speaker(draft)
+    try:
+        return _parse(script, tuple(arguments), tuple(argv), variables, context=context, speaker=speaker)
+    except Refusal as refusal:
+        raise _script_error(refusal, speaker) from None
+
+
+def _parse(
+    script: bytes,
+    arguments: tuple[str, ...],
+    argv: tuple[str, ...],
+    variables: Mapping[str, str],
+    *,
+    context: SubmitContext,
+    speaker: Speaker,
+) -> ParsedScript:
+    draft = speaker.draft
+    words = tuple(Word(text) for text in arguments)
+    speaker.variables(variables, early=True)
+    end = ARGUMENTS.read(words, speaker.early_argument)
+    if end < len(words):
+        _refuse_rest(words[end].text)
+    if draft.wrap is not None:
+        if script or argv:
+            raise _with_wrap()
+        script = body.wrapped(draft.wrap)
+    else:
+        _read_script(script, context.file_name, speaker)
+    speaker.variables(variables)
+    ARGUMENTS.read(words, speaker.argument)
+    if variables.get("SLURM_HOSTFILE") and draft.nodelist is None:
+        raise Unsupported("nodelist", "SLURM_HOSTFILE names a file, which can't be read here")
+    hint = layout.settle(draft)
+    spec = build.build(draft, context, script=script, argv=argv, hint=hint)
+    return ParsedScript(
+        spec=spec, warnings=tuple(draft.warnings), origins=dict(draft.origins), client=_client(draft)
+    )
+
+
+def _read_script(script: bytes, file_name: str | None, speaker: Speaker) -> None:
+    body.check(script)
+    file = (file_name or "stdin").rpartition("/")[2]
+    found = directives(script, file)
+    if found.old_word:
+        speaker.draft.warnings.append(
+            "Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
+        )
+    end = DIRECTIVES.read(found.words, speaker.directive)
+    if end < len(found.words):
+        word = speaker.at = found.words[end]
+        raise Refusal(f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=255)
+    if found.het_line is not None:
+        speaker.at = Word("hetjob", found.het_line, 1)
+        raise Unsupported("hetjob", "heterogeneous jobs are not carried yet; submit the parts as jobs")
+    speaker.foreign(script, file)
+
+
+def _refuse_rest(word: str) -> None:
+    if word == ":":
+        raise Unsupported("hetjob", "heterogeneous jobs are not carried yet; submit the parts as jobs")
+    raise Refusal(f"sbatch: error: Unable to open file {word}", exit_code=BAD_REQUEST)
+
+
+def _with_wrap() -> Refusal:
+    return Refusal(
+        "sbatch: error: Script arguments not permitted with --wrap option",
+        exit_code=BAD_REQUEST,
+        option="wrap",
+    )
+
+
+def _client(draft: Draft) -> ClientOptions:
+    return ClientOptions(
+        test_only=draft.test_only,
+        wait=draft.wait,
+        parsable=draft.parsable,
+        quiet=bool(draft.quiet),
+        verbose=draft.verbose,
+    )
+
+
+def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
+    """Say where the fault is: the word being read, else where the option was last said."""
+    line, column, written = speaker.place(refusal.option)
+    words = "\n".join(refusal.words)
+    reason = " ".join(
+        text.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ")
+        for text in refusal.words
+    )
+    where = f"line {line}, column {column}: " if line is not None else ""
+    about = f"{written}: " if written and written not in reason else ""
+    return ScriptError(
+        f"{where}{about}{reason}",
+        errors=[{"line": line, "column": column, "option": refusal.option, "message": reason}],
+        slurm_words=None if isinstance(refusal, Unsupported) else words,
+        exit_code=refusal.exit_code,
+    )

@@ -1,0 +1,126 @@
+"""Binding of tasks to GPUs and memory, and frequencies: what sbatch checks of these texts.
+
+``--gpu-bind`` and ``--tres-bind`` (src/common/tres_bind.c), ``--gpu-freq`` (tres_frequency.c),
+``--cpu-freq`` (cpu_frequency.c, with Slurm's default governors), ``--mem-bind``
+(slurm_resource_info.c). The texts themselves go on as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bridge.sbatch.ctext import lower, tokens
+from bridge.sbatch.integers import LONG_MAX, strtol
+from bridge.sbatch.refusal import bad_option
+
+SHARED_GRES: Final = ("mps", "shard")
+_NUMBER_LIST = re.compile(r"[0-9]+(\*[0-9]+)?")
+_MASK_LIST = re.compile(r"(0x)?[0-9a-fA-F]+(\*[0-9]+)?")
+_GPU_FREQ_WORDS: Final = ("low", "medium", "high", "highm1")
+
+
+def valid_tres_bind(text: str) -> bool:
+    """Whether every ``gres/NAME:BINDING`` of a ``+`` list is one that Slurm knows."""
+    for token in tokens(text, "+"):
+        name, colon, binding = token.partition(":")
+        if not colon or not name.startswith("gres/"):
+            return False
+        if not _valid_binding(binding, shared=name.removeprefix("gres/") in SHARED_GRES):
+            return False
+    return True
+
+
+def _valid_binding(text: str, *, shared: bool) -> bool:
+    binding = lower(text).removeprefix("verbose,")
+    if binding.startswith("none") or (not shared and binding.startswith("closest")):
+        return True
+    kind, colon, value = binding.partition(":")
+    if not colon:
+        return False
+    if kind == "per_task" or (kind == "single" and not shared):
+        return 0 <= strtol(value)[0] < LONG_MAX
+    if shared or kind not in ("map", "map_gpu", "mask", "mask_gpu"):
+        return False
+    pattern = _MASK_LIST if kind.startswith("mask") else _NUMBER_LIST
+    return all(pattern.fullmatch(item) for item in tokens(value, ","))
+
+
+def valid_gpu_freq(text: str) -> bool:
+    """Whether ``--gpu-freq`` is a frequency or word, ``memory=`` one, or ``verbose``."""
+    if not text:
+        return False
+    for token in tokens(text, ","):
+        name, equals, value = token.partition("=")
+        if equals:
+            if name != "memory" or not _valid_frequency(value):
+                return False
+        elif token != "verbose" and not _valid_frequency(token):
+            return False
+    return True
+
+
+def _valid_frequency(text: str) -> bool:
+    if text[:1].isascii() and text[:1].isdigit():
+        value, rest = strtol(text)
+        return not rest and 0 <= value < LONG_MAX
+    return text in _GPU_FREQ_WORDS
+
+
+_MEM_BIND_WORDS: Final = {
+    "p": "prefer",
+    "prefer": "prefer",
+    "q": "quiet",
+    "quiet": "quiet",
+    "v": "verbose",
+    "verbose": "verbose",
+    "no": "none",
+    "none": "none",
+    "rank": "rank",
+    "local": "local",
+}
+_MEM_BIND_LISTS: Final = (("map_mem", "map_mem"), ("mapmem", "map_mem"), ("mask_mem", "mask_mem"))
+_LIST_COMMA = re.compile(r",(?![0-9]|[0-9a-fA-F]*(?:,|$))")
+
+
+def mem_bind(text: str) -> str:
+    """Read ``--mem-bind`` into words that Slurm reads back: ``verbose,map_mem:0,1``.
+
+    Raises
+    ------
+    Refusal
+        A word or list that is not one.
+    """
+    flags: dict[str, None] = {}
+    kind = ""
+    for token in _LIST_COMMA.sub(";", text).split(";"):
+        word = lower(token)
+        known = _MEM_BIND_WORDS.get(word)
+        if known in ("prefer", "verbose"):
+            flags[known] = None
+        elif known == "quiet":
+            flags.pop("verbose", None)
+        elif known:
+            kind = known
+        else:
+            kind = _mem_bind_list(token, word)
+    return ",".join([*flags, *filter(None, [kind])])
+
+
+def _mem_bind_list(token: str, word: str) -> str:
+    names = (*_MEM_BIND_LISTS, ("maskmem", "mask_mem"))
+    name = next((full for start, full in names if word.startswith(start)), None)
+    if name is None:
+        raise _complaint(f'unrecognized --mem-bind argument "{token}"')
+    listed = re.split("[:=]", token)[1:2]
+    if not listed or not listed[0]:
+        raise _complaint(f'missing list for "--mem-bind={name}:<list>"')
+    pattern = _MASK_LIST if name == "mask_mem" else _NUMBER_LIST
+    for item in tokens(listed[0], ","):
+        if not pattern.fullmatch(item):
+            raise _complaint(f"Failed to validate number: {item}, the offending character is {item[-1:]}")
+    return f"{name}:{listed[0]}"
+
+
+def _complaint(message: str) -> Exception:
+    return bad_option(message, option="mem-bind")

@@ -1,0 +1,178 @@
+"""From a settled draft to the `JobSpec` that sbatch would send: slurm_opt_create_job_desc()."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bridge.job import JobSpec
+from bridge.sbatch import gres, layout, nodes
+from bridge.sbatch.context import SubmitContext
+from bridge.sbatch.draft import Draft
+from bridge.sbatch.environment import environment
+from bridge.sbatch.gres_counts import Counts
+from bridge.sbatch.refusal import BAD_REQUEST, Refusal, bad_number
+from bridge.sbatch.tres import prefixed
+
+_AS_THEY_ARE: Final = (
+    *("account", "acctg_freq", "array", "batch_features", "begin", "burst_buffer", "cluster_features"),
+    *("clusters", "comment", "container", "container_id", "contiguous", "core_spec", "cores_per_socket"),
+    *("cpu_freq", "deadline", "delay_boot_s", "dependency", "distribution", "exclude", "features"),
+    *("gres_flags", "hold", "mail_type", "mail_user", "mcs_label", "mem_bind", "memory_per_cpu_mib"),
+    *("memory_per_node_mib", "mincpus", "network", "nice", "ntasks_per_core", "open_mode", "overcommit"),
+    *("partition", "prefer", "profile", "propagate", "qos", "reboot", "requeue", "reservation"),
+    *("spread", "switches", "switches_wait_s", "thread_spec", "threads_per_core", "time_limit_min"),
+    *("time_min_min", "tmp_disk_per_node_mib", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
+    *("wait_all_nodes", "wckey"),
+)
+"""Fields that a draft and a JobSpec call alike."""
+
+_COUNTS: Final = (
+    *("cpus_min", "cpus_per_task", "nodes_min", "nodes_max", "ntasks", "ntasks_per_node"),
+    *("ntasks_per_socket", "ntasks_per_tres", "sockets_per_node"),
+)
+
+_LIMITS: Final = (*("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"),)
+
+
+def build(
+    draft: Draft, context: SubmitContext, *, script: bytes, argv: tuple[str, ...], hint: str | None
+) -> JobSpec:
+    """Make the JobSpec.
+
+    Raises
+    ------
+    Refusal
+        What sbatch finds only now: limits, node list, generic resources.
+    """
+    _check_limits(draft)
+    required = _required_nodes(draft)
+    texts = _texts(draft)
+    counts = _counts(draft)
+    if draft.clusters is None:
+        gres.validate(texts, counts, context.gres_types)
+    work_dir = draft.chdir or context.work_dir
+    # By name, since a draft and a JobSpec share most of them; a test holds the types.
+    fields: dict[str, Any] = {name: getattr(draft, name) for name in _AS_THEY_ARE}
+    fields |= {name: getattr(counts, name) for name in _COUNTS} | _files(draft, work_dir)
+    fields |= _renamed(draft, texts)
+    return JobSpec(
+        script=script,
+        work_dir=work_dir,
+        environment=environment(draft, context, hint=hint, nodes=required),
+        argv=argv,
+        name=_name(draft, context),
+        nodelist=required,
+        **fields,
+    )
+
+
+def _renamed(draft: Draft, texts: gres.Texts) -> dict[str, object]:
+    return {
+        "licenses": ",".join(filter(None, (draft.licenses, draft.resources))) or draft.licenses,
+        "node_sizes": draft.node_sizes if draft.nodes and draft.nodes_max else None,
+        "kill_on_node_fail": False if draft.no_kill else None,
+        "priority": None if draft.hold else draft.priority or None,
+        "exclusive": None if draft.shared == "oversubscribe" else draft.shared,
+        "oversubscribe": draft.shared == "oversubscribe",
+        "signal": str(draft.signal) if draft.signal else None,
+        "memory_per_tres": texts.memory_per_tres,
+        "cpus_per_tres": texts.cpus_per_tres,
+        "tres_per_job": texts.per_job,
+        "tres_per_node": texts.per_node,
+        "tres_per_socket": texts.per_socket,
+    }
+
+
+def _name(draft: Draft, context: SubmitContext) -> str:
+    if draft.name is not None:
+        return draft.name
+    if draft.wrap is not None:
+        return "wrap"
+    return (context.file_name or "sbatch").rpartition("/")[2]
+
+
+def _files(draft: Draft, work_dir: str) -> dict[str, str | None]:
+    def full(path: str | None) -> str | None:
+        return path if path is None or path.startswith("/") else f"{work_dir}/{path}"
+
+    stdin = "/dev/null" if draft.stdin is None else draft.stdin
+    return {"stdin": full(stdin), "stdout": full(draft.stdout), "stderr": full(draft.stderr)}
+
+
+def _required_nodes(draft: Draft) -> str | None:
+    """Write the node list as sbatch does: sorted and without repeats, unless tasks follow its order."""
+    if draft.nodelist is None:
+        if layout.arbitrary(draft):
+            raise bad_number(
+                "With Arbitrary distribution you need to specify a nodelist or hostfile with the -w option",
+                "distribution",
+            )
+        return None
+    names = nodes.hosts(draft.nodelist)
+    if names is None:
+        raise bad_number("Invalid node list specified", "nodelist")
+    return nodes.host_list(names if layout.arbitrary(draft) else nodes.distinct(names))
+
+
+def _texts(draft: Draft) -> gres.Texts:
+    per_node = prefixed("gres/gpu", draft.gpus_per_node)
+    wanted = draft.gres if (draft.gres or "none").lower() != "none" else None
+    return gres.Texts(
+        cpus_per_tres=f"gres/gpu:{draft.cpus_per_gpu}" if draft.cpus_per_gpu else None,
+        memory_per_tres=_per_gpu(draft.memory_per_gpu_mib),
+        tres_freq=draft.tres_freq,
+        per_job=prefixed("gres/gpu", draft.gpus),
+        per_node=",".join(filter(None, (per_node, wanted))) or None,
+        per_socket=prefixed("gres/gpu", draft.gpus_per_socket),
+        per_task=draft.tres_per_task,
+    )
+
+
+def _per_gpu(size_mib: int | None) -> str | None:
+    return None if size_mib is None else f"gres/gpu:{size_mib}"
+
+
+def _counts(draft: Draft) -> Counts:
+    """Fill in the counts as sbatch sends them, with its estimate of CPUs."""
+    least: int | None = draft.nodes_min if draft.nodes else None
+    per_node = draft.ntasks_per_node
+    if not draft.nodes and draft.ntasks_set and per_node is not None:
+        least = -(-draft.ntasks // per_node)
+    per_tres = draft.ntasks_per_tres if draft.ntasks_per_tres is not None else draft.ntasks_per_gpu
+    return Counts(
+        cpus_min=_cpus(draft),
+        cpus_per_task=draft.cpus_per_task,
+        nodes_min=least,
+        nodes_max=(draft.nodes_max or None) if draft.nodes else None,
+        ntasks=draft.ntasks if draft.ntasks_set else None,
+        ntasks_per_node=per_node,
+        ntasks_per_socket=draft.ntasks_per_socket,
+        ntasks_per_tres=per_tres,
+        sockets_per_node=draft.sockets_per_node,
+    )
+
+
+def _cpus(draft: Draft) -> int:
+    tasks = draft.ntasks
+    exact = draft.nodes_max in (0, draft.nodes_min)
+    if draft.ntasks_per_node and not draft.ntasks_set and exact:
+        tasks = draft.nodes_min * draft.ntasks_per_node
+    if draft.overcommit:
+        return max(draft.nodes_min, 1)
+    if draft.cpus_per_task:
+        return tasks * draft.cpus_per_task
+    return 0 if draft.nodes and draft.nodes_min == 0 else tasks
+
+
+def _check_limits(draft: Draft) -> None:
+    """``--propagate`` names limits; without a login session only NONE can be carried out."""
+    if draft.propagate is None or draft.propagate in ("ALL", "NONE"):
+        return
+    for token in filter(None, draft.propagate.replace("\t", ",").replace(" ", ",").split(",")):
+        if token.removeprefix("RLIMIT_") not in _LIMITS:
+            raise Refusal(
+                f"sbatch: error: Bad rlimit name: {token.removeprefix('RLIMIT_')}",
+                f"sbatch: error: --propagate={draft.propagate} is not valid.",
+                exit_code=BAD_REQUEST,
+                option="propagate",
+            )

@@ -1,0 +1,148 @@
+"""What a job's environment is: ``--export``, and what sbatch itself puts in.
+
+_fill_job_desc_from_opts() of src/sbatch/sbatch.c and env_merge_filter() of src/common/env.c. What stands
+for sbatch's own environment is, for a job that comes over HTTP, the user's login environment with what
+the request gives on top: never this process's. Limits (SLURM_RLIMIT_*) belong to a login session and are
+not sent: the node's limits hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from bridge.sbatch import layout
+from bridge.sbatch.context import SubmitContext
+from bridge.sbatch.ctext import lower
+from bridge.sbatch.draft import Draft
+
+DEFAULT_UMASK: Final = 0o022
+
+_NEVER: Final = ("SLURM_JWT", "SLURM_STEPMGR")
+"""A token of the caller's; a mark of an outer job (sbatch drops both)."""
+
+_SPANK_PREFIX: Final = "_SLURM_SPANK_OPTION_"
+_LAUNCHERS: Final[Mapping[str, str]] = MappingProxyType(
+    {"OMPI_MCA_plm_slurm_args": "--external-launcher", "PRTE_MCA_plm_slurm_args": "--external-launcher"}
+)
+_HYDRA: Final = (
+    ("HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS"),
+    ("I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"),
+)
+
+
+def environment(
+    draft: Draft, context: SubmitContext, *, hint: str | None, nodes: str | None
+) -> dict[str, str]:
+    """Return the environment that the job starts with.
+
+    Parameters
+    ----------
+    draft
+        The settled request.
+    context
+        Who submits, from where.
+    hint
+        The hint that counts.
+    nodes
+        The node list as it is sent (for an arbitrary distribution).
+    """
+    own = {**context.login_environment, **context.environment}
+    for name in _NEVER:
+        own.pop(name, None)
+    own |= _submission(draft, context)
+    for name, value in _said(draft, hint).items():
+        own.setdefault(name, value)
+    job, load_login = _exported(draft, own)
+    if draft.get_user_env or load_login:
+        job["SLURM_GET_USER_ENV"] = "1"
+    if layout.arbitrary(draft) and nodes:
+        job["SLURM_ARBITRARY_NODELIST"] = nodes
+    job |= layout.variables(draft)
+    if draft.mem_bind and "SBATCH_MEM_BIND" not in context.environment:
+        job["SLURM_MEM_BIND"] = draft.mem_bind
+    if draft.mem_bind:
+        job["SLURM_MEM_BIND_VERBOSE"] = "verbose" if "verbose" in draft.mem_bind else "quiet"
+    _launchers(job, own)
+    return job
+
+
+def _submission(draft: Draft, context: SubmitContext) -> dict[str, str]:
+    mask = draft.umask if draft.umask is not None else DEFAULT_UMASK
+    found = {
+        "SLURM_SUBMIT_DIR": context.work_dir,
+        "SLURM_SUBMIT_HOST": context.host,
+        "SLURM_PRIO_PROCESS": "0",
+    }
+    if "SLURM_UMASK" not in context.environment:
+        found["SLURM_UMASK"] = f"0{mask:03o}"
+    if draft.dependency:
+        found["SLURM_JOB_DEPENDENCY"] = draft.dependency
+    return found
+
+
+def _said(draft: Draft, hint: str | None) -> dict[str, str]:
+    """What sbatch sets only where nothing stands yet."""
+    wanted = {
+        "SLURM_EXPORT_ENV": draft.export if lower(draft.export or "all") != "all" else None,
+        "SLURM_HINT": hint,
+        "SLURM_CONTAINER": draft.container,
+        "SLURM_CONTAINER_ID": draft.container_id,
+    }
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _exported(draft: Draft, own: dict[str, str]) -> tuple[dict[str, str], bool]:
+    """Apply ``--export``; also return whether the login environment is loaded on the node."""
+    match lower(draft.export or "all"):
+        case "all":
+            return dict(own), False
+        case "nil":
+            return _of_slurm(own), False
+        case "none":
+            return _of_slurm(own), True
+    job: dict[str, str] = {}
+    for token in quoted_tokens(draft.export or ""):
+        name, equals, value = token.partition("=")
+        if lower(token) == "all":
+            job |= own
+        elif equals:
+            job[name] = value
+        elif token in own:
+            job[token] = own[token]
+    return job | _of_slurm(own), True
+
+
+def _of_slurm(own: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in own.items() if name.startswith(("SLURM", _SPANK_PREFIX))}
+
+
+def _launchers(job: dict[str, str], own: Mapping[str, str]) -> None:
+    """Tell the MPI launchers that start over srun that they are not srun itself."""
+    for name, value in _LAUNCHERS.items():
+        job.setdefault(name, value)
+    for name, extra in _HYDRA:
+        if own.get(name, "slurm") == "slurm":
+            job.setdefault(name, "slurm")
+            job.setdefault(extra, "--external-launcher")
+
+
+def quoted_tokens(text: str) -> list[str]:
+    """Split ``--export`` at commas outside quotes, as find_quote_token() of src/common/env.c does.
+
+    A token wholly in one kind of quotes loses them; either kind of quote opens and closes only itself.
+    """
+    found: list[str] = []
+    start = 0
+    open_quotes = {"'": False, '"': False}
+    for at, letter in enumerate(text + "\0"):
+        if letter in open_quotes:
+            open_quotes[letter] = not open_quotes[letter]
+        elif (letter == "," and not any(open_quotes.values())) or letter == "\0":
+            token = text[start:at]
+            if len(token) > 1 and token[0] in open_quotes and token[-1] == token[0]:
+                token = token[1:-1]
+            found.append(token)
+            start = at + 1
+    return [token for token in found if token]

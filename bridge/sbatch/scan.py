@@ -1,0 +1,147 @@
+"""From a script's bytes to the words of its directives, each with its place.
+
+The grammar is src/sbatch/opt.c's (next_line, get_argument, _opt_batch_script): a directive begins at
+column 0 with ``#SBATCH`` (or ``#SLURM``, with a complaint), no blank after it is needed; blank lines and
+comments don't end the header, the first other line does; ``'`` and ``"`` group, a backslash escapes, an
+unescaped ``#`` outside quotes begins a comment wherever it is; an empty word ends its line. Nothing is
+expanded. What the words mean doesn't belong here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from bridge.sbatch.refusal import fatal
+
+_MAGIC = re.compile(rb"^#(?:SBATCH|SLURM)([^\n]*)", re.MULTILINE)
+_COMMAND = re.compile(rb"^[ \t\v\f\r]*+[^ \t\v\f\r\n#]", re.MULTILINE)
+_HETJOB = re.compile(r"(?:packjob|hetjob)(?![^ \t\v\f\r])", re.IGNORECASE)
+_PLAIN = re.compile(r"""[^ \t\v\f\r"'\\#]++(?![^ \t\v\f\r])""")
+_PIECE = re.compile(
+    r"""(?P<run>[^ \t\v\f\r"'\\#]++)|\\(?P<escaped>[^\t\v\f\r])|"(?P<double>(?:[^"\\]|\\.)*+)(?P<d>"?)|'(?P<single>(?:[^'\\]|\\.)*+)(?P<s>'?)"""
+)
+_ESCAPE = re.compile(r"\\(.)")
+_BLANK: Final = " \t\v\f\r"
+_FOREIGN_COMMANDS: Final = 100
+"""sbatch looks for #PBS and #BSUB until it has seen more than 100 lines that aren't comments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a directive; line and column are 1-based, None for a word that isn't a script's."""
+
+    text: str
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Directives:
+    """The words of the script's (first) component, in order, across all its directive lines."""
+
+    words: tuple[Word, ...]
+    het_line: int | None
+    """Line of the first ``#SBATCH hetjob``, where another component begins; None without one."""
+    old_word: bool
+    """Whether ``#SLURM`` was used, which sbatch complains about and takes."""
+
+
+def directives(script: bytes, file: str) -> Directives:
+    """Read the ``#SBATCH`` lines above the first command.
+
+    Parameters
+    ----------
+    script
+        The script; it has no NUL byte.
+    file
+        The script's name in messages (``stdin`` when it has none).
+
+    Raises
+    ------
+    Refusal
+        An unmatched quote or a lone ``:``.
+    """
+    command = _COMMAND.search(script)
+    end = command.start() if command else len(script)
+    words: list[Word] = []
+    line = counted = 0
+    old_word = False
+    for match in _MAGIC.finditer(script, 0, end):
+        line += script.count(b"\n", counted, match.start())
+        counted = match.start()
+        text = match.group(1).decode("utf-8", "surrogateescape")
+        old_word |= script.startswith(b"#SLURM", match.start())
+        if _HETJOB.match(text.lstrip(_BLANK)):
+            return Directives(tuple(words), line + 1, old_word)
+        offset = match.start(1) - match.start()
+        words += split(text, line=line + 1, offset=offset, file=file)
+    return Directives(tuple(words), None, old_word)
+
+
+def foreign(script: bytes, magic: bytes, file: str) -> tuple[Word, ...] | None:
+    """Read the lines of another batch system (``#PBS``, ``#BSUB``); None when there are none.
+
+    They may stand anywhere, also below commands and in here-documents, until more than 100 lines that
+    aren't comments have passed (src/sbatch/xlate.c).
+    """
+    if magic not in script:
+        return None
+    others = re.finditer(rb"^(?!#)", script, re.MULTILINE)
+    last = next(islice(others, _FOREIGN_COMMANDS, None), None)
+    end = last.start() if last else len(script)
+    words: list[Word] = []
+    found = False
+    line = counted = 0
+    for match in re.finditer(rb"^" + magic + rb"([^\n]*)", script[:end], re.MULTILINE):
+        found = True
+        line += script.count(b"\n", counted, match.start())
+        counted = match.start()
+        text = match.group(1).decode("utf-8", "surrogateescape")
+        words += split(text, line=line + 1, offset=len(magic), file=file)
+    return tuple(words) if found else None
+
+
+def split(text: str, *, line: int, offset: int, file: str) -> Iterator[Word]:
+    """Split one directive's text into words; `offset` is where it begins in its line."""
+    at = start = len(text) - len(text.lstrip(_BLANK))
+    while True:
+        while at < len(text) and text[at] in _BLANK:
+            at += 1
+        if at == len(text) or text[at] == "#" or _HETJOB.match(text, at):
+            return
+        if text[at] == ":":
+            raise fatal(f"{file}: line {line}: Unexpected `:` in [{text[start:]}]")
+        plain = _PLAIN.match(text, at)
+        if plain:
+            word, end = plain.group(), plain.end()
+        else:
+            word, end, open_quote = _quoted(text, at)
+            if open_quote:
+                raise fatal(f"{file}: line {line}: Unmatched `{open_quote}` in [{text[start:]}]")
+        if not word:
+            return
+        yield Word(word, line, offset + at + 1)
+        at = start = end
+
+
+def _quoted(text: str, at: int) -> tuple[str, int, str]:
+    """Read a word with quotes, escapes or a comment in it: the word, its end, the quote left open."""
+    pieces: list[str] = []
+    while at < len(text) and text[at] not in _BLANK and text[at] != "#":
+        match = _PIECE.match(text, at)
+        if match is None:  # a backslash before the line's end or before another blank than a space
+            return "".join(pieces), at + 1, ""
+        at = match.end()
+        plain = match["run"] or match["escaped"]
+        if plain is not None:
+            pieces.append(plain)
+            continue
+        quote, end = ('"', match["d"]) if match["double"] is not None else ("'", match["s"])
+        if not end:
+            return "", at, quote
+        pieces.append(_ESCAPE.sub(r"\1", match["double"] or match["single"] or ""))
+    return "".join(pieces), at, ""
