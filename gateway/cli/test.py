@@ -110,7 +110,7 @@ def full_plan(stack: str, *, every: bool) -> Plan:
     apart = tuple(f"--ignore={path}" for path in faults)
     return Plan(
         alone=(*CHECKS, suite("unit", "tests/unit", workers=cores)),
-        beside=Stage("up", (launcher, "up", "--stack", stack)),
+        beside=Stage("up", (launcher, "up", "--stack", stack, "--demo")),
         on_stack=(
             suite("contract", "tests/contract", workers=min(4, 2 * cores)),
             suite("integration", "tests/integration", *apart, workers=min(8, 2 * cores)),
