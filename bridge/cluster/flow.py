@@ -25,6 +25,7 @@ from bridge.cluster.plan import Observed, changes, container_name, plan, refuse_
 from bridge.cluster.pool import LOCAL_POOL, Confinement, Pool
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack, choose_port
+from bridge.cluster.status import slurm_version
 
 Selection: TypeAlias = Callable[[Sequence[Part]], Sequence[Part]]
 
@@ -74,6 +75,11 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
         "stack.json", {**stack.read("stack.json"), "port": chosen, "url": f"http://127.0.0.1:{chosen}"}
     )
     apply(client, stack.name, steps, report)
+    known = {
+        "parts": [part.name for part in parts if not part.once],
+        "slurm": slurm_version(client, stack.name),
+    }
+    stack.write("stack.json", {**stack.read("stack.json"), **known})
     return Up(changed=changes(steps), port=chosen)
 
 

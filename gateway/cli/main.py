@@ -17,6 +17,7 @@ import typer
 from bridge.errors import SluiceError, StepFailed
 from gateway.cli import (
     down,
+    env,
     exits,
     jobs,
     login,
@@ -30,7 +31,7 @@ from gateway.cli import (
 )
 from gateway.cli.session import CHECKOUT
 
-COMMANDS: tuple[ModuleType, ...] = (up, down, status, logs, login, submit, jobs, tenants, report, test)
+COMMANDS: tuple[ModuleType, ...] = (up, down, status, logs, login, submit, jobs, tenants, report, env, test)
 """Modules of commands, in the order in which ``--help`` lists them; each has ``register(app)``."""
 
 app = typer.Typer(

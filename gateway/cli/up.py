@@ -1,0 +1,80 @@
+"""``sluice up``: everything from a Docker engine to a stack with tenants, keys and a demo that ran."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+
+from bridge.cluster.flow import bring_up
+from bridge.cluster.stack import Stack
+from gateway.cli.demo import run as run_demo
+from gateway.cli.demo import show_addresses
+from gateway.cli.progress import Progress
+from gateway.cli.provision import apply_tenants, await_ready, ensure_keys, users_of
+from gateway.cli.session import CHECKOUT, JsonOption, StackOption, print_json
+from gateway.cli.tenants import documents
+
+EXAMPLES: Final = CHECKOUT / "examples" / "tenants"
+
+TenantsOption = Annotated[
+    Path,
+    typer.Option("--tenants", metavar="DIR", help="Folder of tenant documents to apply.", exists=True),
+]
+PortOption = Annotated[
+    int | None,
+    typer.Option(
+        "--port", min=1, max=65535, help="Port of the gateway on 127.0.0.1 (default: 8080 or the next free)."
+    ),
+]
+DemoOption = Annotated[
+    bool | None,
+    typer.Option("--demo/--no-demo", help="Run the demo (default: only when something was new)."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("up")(up)
+
+
+def up(
+    *,
+    stack: StackOption = "sluice",
+    tenants: TenantsOption = EXAMPLES,
+    port: PortOption = None,
+    demo: DemoOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring up the whole stack; run it again at any time, it changes only what differs."""
+    begun = time.monotonic()
+    words = Console(stderr=True)
+    local = Stack(stack, CHECKOUT)
+    sources = documents([tenants])
+    with Progress(words) as report, local.locked(report):
+        up_now = bring_up(local, report, port=port)
+        await_ready(up_now.url, report)
+        applied = apply_tenants(local, sources, report)
+        new_keys = ensure_keys(local, up_now.url, users_of(sources), report)
+    changed = up_now.changed or applied or bool(new_keys)
+    unchanged = "" if changed else ", nothing had to change"
+    words.print(f"stack {stack} is up after {time.monotonic() - begun:.0f} s{unchanged}")
+    if as_json:
+        print_json({"stack": stack, "url": up_now.url, "changed": changed, "keys_made_for": list(new_keys)})
+        return
+    console = Console()
+    if demo or (demo is None and _demo_due(local, changed=changed)):
+        run_demo(stack, console)
+        local.write("stack.json", {**local.read("stack.json"), "demo": True})
+        return
+    if demo is None:
+        console.print("the demo ran before on this stack; ./sluice up --demo runs it again")
+    show_addresses(stack, console)
+
+
+def _demo_due(local: Stack, *, changed: bool) -> bool:
+    """Whether the demo should run unasked: never seen to its end, or something is new."""
+    return changed or not local.read("stack.json").get("demo")
