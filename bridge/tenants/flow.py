@@ -24,7 +24,7 @@ from bridge.policy.table import PolicyTable, table_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.accounts import desired
 from bridge.tenants.changes import merged, new_capacity_faults, revision, without
-from bridge.tenants.plan import Action, LiveJobs, Plan, plan
+from bridge.tenants.plan import Action, LiveJobs, Plan, leaving, plan
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.source import Folder, Text, parse_all, refuse
 from bridge.tenants.users import UserFiles, allocate, full_names
@@ -179,7 +179,10 @@ class Tenants:
 
     def _plan(self, wanted: _Wanted) -> Plan:
         want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
-        return plan(want, self._slurm.accounting_state(), self._slurm.partitions(), self._live())
+        have = self._slurm.accounting_state()
+        # All jobs are listed only when somebody leaves; most passes see nothing to do.
+        live = self._live() if leaving(want, have) else {}
+        return plan(want, have, self._slurm.partitions(), live)
 
     def _live(self) -> LiveJobs:
         live = Counter[tuple[str, str]]()
@@ -245,12 +248,12 @@ class Tenants:
         fresh: dict[str, TenantState] = {}
         for sourced in documents:
             name = sourced.tenant.name
-            leaving = [
+            gone = [
                 f"{who.partition('/')[2]} {why}"
                 for who, why in (draining or {}).items()
                 if who.startswith(f"{name}/")
             ]
-            message = failed.message if failed else "; ".join(leaving) or SETTLED
+            message = failed.message if failed else "; ".join(gone) or SETTLED
             fresh[name] = TenantState(failed is None, message, now)
         for who, why in (draining or {}).items():
             if "/" not in who:

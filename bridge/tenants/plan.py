@@ -54,24 +54,24 @@ def plan(want: Desired, have: AccountingState, partitions: Iterable[PartitionSta
     qos = _changed_qos(want, have)
     accounts = _changed_accounts(want, have)
     associations = _changed_associations(want, have)
-    leaving = _Leaving(want, have, live)
-    allowed = _changed_partitions(want, partitions, leaving.accounts)
+    gone = _Leaving(want, have, live)
+    allowed = _changed_partitions(want, partitions, gone.accounts)
     actions = (
         *(action for action, _item in qos),
         *(action for action, _item in accounts),
         *(action for action, _item in associations),
         *(action for action, _item in allowed),
-        *(action for action, _item in leaving.drained),
-        *(_action("remove", association) for association in leaving.removed),
+        *(action for action, _item in gone.drained),
+        *(_action("remove", association) for association in gone.removed),
     )
     return Plan(
         actions=actions,
         qos=tuple(item for _action, item in qos),
         accounts=tuple(item for _action, item in accounts),
-        associations=(*(item for _a, item in associations), *(item for _a, item in leaving.drained)),
+        associations=(*(item for _a, item in associations), *(item for _a, item in gone.drained)),
         partition_accounts={name: names for _action, (name, names) in allowed},
-        removals=leaving.removed,
-        draining=leaving.reasons,
+        removals=gone.removed,
+        draining=gone.reasons,
     )
 
 
@@ -148,17 +148,21 @@ def _changed_partitions(
     return changes
 
 
+def leaving(want: Desired, have: AccountingState) -> tuple[Association, ...]:
+    """Return the associations in accounts that Sluice made and no document wants any more."""
+    wanted = {(item.account, item.user) for item in want.associations}
+    made = {account.name for account in have.accounts if account.organization == ORGANIZATION}
+    return tuple(
+        item for item in have.associations if item.account in made and (item.account, item.user) not in wanted
+    )
+
+
 class _Leaving:
-    """Associations in accounts that Sluice made and no document wants: to drain, or to remove now."""
+    """What leaves: associations to drain, and those to remove now."""
 
     def __init__(self, want: Desired, have: AccountingState, live: LiveJobs) -> None:
         wanted = {(item.account, item.user) for item in want.associations}
-        made = {account.name for account in have.accounts if account.organization == ORGANIZATION}
-        gone = [
-            item
-            for item in have.associations
-            if item.account in made and (item.account, item.user) not in wanted
-        ]
+        gone = leaving(want, have)
         self.accounts = frozenset(item.account for item in gone if not item.user)
         self.drained: list[tuple[Action, Association]] = []
         self.reasons: dict[str, str] = {}

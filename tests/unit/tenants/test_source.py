@@ -33,7 +33,7 @@ def test_the_examples_are_good_and_named_as_their_files() -> None:
         (("astro", "normal"), "name", "reserved"),
         (("astro", "training"), "name", "reserved"),
         (("astro", "a" * 41), "name", "at most 30 characters"),
-        (("astro", "'; drop table user"), "line 2, column 1", "YAML"),
+        (("astro", "'; drop table user"), "line 4, column 1", "YAML"),
         (("astro", "'a;b'"), "name", "small letters"),
         (("ada", "root"), "members[0].user", "a user of the system itself"),
         (("ada", "'$(id)'"), "members[0].user", "small letters"),
