@@ -1,6 +1,6 @@
 """Binding of tasks to GPUs and memory, and frequencies: what sbatch checks of these texts.
 
-``--gpu-bind`` and ``--tres-bind`` (src/common/tres_bind.c), ``--gpu-freq`` (tres_frequency.c),
+``--gpu-bind`` (src/common/tres_bind.c), ``--gpu-freq`` (tres_frequency.c),
 ``--cpu-freq`` (cpu_frequency.c, with Slurm's default governors), ``--mem-bind``
 (slurm_resource_info.c). The texts themselves go on as they were written.
 """
@@ -20,42 +20,55 @@ _MASK_LIST = re.compile(r"(0x)?[0-9a-fA-F]+(\*[0-9]+)?")
 _GPU_FREQ_WORDS: Final = ("low", "medium", "high", "highm1")
 
 
-def valid_tres_bind(text: str) -> bool:
-    """Whether every ``gres/NAME:BINDING`` of a ``+`` list is one that Slurm knows."""
-    for token in tokens(text, "+"):
+def fault_of_gpu_bind(text: str) -> tuple[str, ...] | None:
+    """Return None when every binding of a ``+`` list is one, else the lines that sbatch says first.
+
+    Only the first binding of ``--gpu-bind`` is of GPUs; the others name their resource.
+    """
+    for token in tokens(f"gres/gpu:{text}", "+"):
         name, colon, binding = token.partition(":")
         if not colon or not name.startswith("gres/"):
-            return False
-        if not _valid_binding(binding, shared=name.removeprefix("gres/") in SHARED_GRES):
-            return False
-    return True
+            return ()
+        said = _fault(binding, shared=name.removeprefix("gres/") in SHARED_GRES)
+        if said is not None:
+            return said
+    return None
 
 
-def _valid_binding(text: str, *, shared: bool) -> bool:
+def _fault(text: str, *, shared: bool) -> tuple[str, ...] | None:
     binding = lower(text).removeprefix("verbose,")
     if binding.startswith("none") or (not shared and binding.startswith("closest")):
-        return True
+        return None
     kind, colon, value = binding.partition(":")
-    if not colon:
-        return False
-    if kind == "per_task" or (kind == "single" and not shared):
-        return 0 <= strtol(value)[0] < LONG_MAX
-    if shared or kind not in ("map", "map_gpu", "mask", "mask_gpu"):
-        return False
-    pattern = _MASK_LIST if kind.startswith("mask") else _NUMBER_LIST
-    return all(pattern.fullmatch(item) for item in tokens(value, ","))
+    if colon and (kind == "per_task" or (kind == "single" and not shared)):
+        return None if 0 <= strtol(value)[0] < LONG_MAX else ()
+    if not colon or shared or kind not in ("map", "map_gpu", "mask", "mask_gpu"):
+        return ()
+    listed = text[len(text) - len(value) :]
+    return _fault_of_list(listed, "0123456789abcdefABCDEF*" if kind.startswith("mask") else "0123456789*")
+
+
+def _fault_of_list(text: str, letters: str) -> tuple[str, ...] | None:
+    for token in tokens(text, ","):
+        item = token.removeprefix("0x") if "a" in letters else token
+        for letter in item:
+            if letter not in letters:
+                return (f"sbatch: error: Failed to validate {item}, offending character is {letter}",)
+        if item.count("*") > 1:
+            return ()
+    return None
 
 
 def valid_gpu_freq(text: str) -> bool:
     """Whether ``--gpu-freq`` is a frequency or word, ``memory=`` one, or ``verbose``."""
     if not text:
         return False
-    for token in tokens(text, ","):
-        name, equals, value = token.partition("=")
+    for part in tokens(text, ","):
+        name, equals, value = part.partition("=")
         if equals:
             if name != "memory" or not _valid_frequency(value):
                 return False
-        elif token != "verbose" and not _valid_frequency(token):
+        elif part != "verbose" and not _valid_frequency(part):
             return False
     return True
 

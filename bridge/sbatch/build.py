@@ -10,21 +10,25 @@ from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.environment import environment
 from bridge.sbatch.gres_counts import Counts
+from bridge.sbatch.integers import short, uint32
 from bridge.sbatch.refusal import BAD_REQUEST, Refusal, bad_number
 from bridge.sbatch.tres import prefixed
+from bridge.units import NO_VAL
 
 _AS_THEY_ARE: Final = (
     *("account", "acctg_freq", "array", "batch_features", "begin", "burst_buffer", "cluster_features"),
-    *("clusters", "comment", "container", "container_id", "contiguous", "core_spec", "cores_per_socket"),
+    *("clusters", "comment", "container", "container_id", "contiguous", "core_spec"),
     *("cpu_freq", "deadline", "delay_boot_s", "dependency", "distribution", "exclude", "features"),
     *("gres_flags", "hold", "mail_type", "mail_user", "mcs_label", "mem_bind", "memory_per_cpu_mib"),
-    *("memory_per_node_mib", "mincpus", "network", "nice", "ntasks_per_core", "open_mode", "overcommit"),
+    *("memory_per_node_mib", "network", "nice", "open_mode", "overcommit"),
     *("partition", "prefer", "profile", "propagate", "qos", "reboot", "requeue", "reservation"),
-    *("spread", "switches", "switches_wait_s", "thread_spec", "threads_per_core", "time_limit_min"),
+    *("spread", "switches", "switches_wait_s", "thread_spec", "time_limit_min"),
     *("time_min_min", "tmp_disk_per_node_mib", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
     *("wait_all_nodes", "wckey"),
 )
 """Fields that a draft and a JobSpec call alike."""
+
+_SHORTS: Final = ("cores_per_socket", "mincpus", "ntasks_per_core", "threads_per_core")
 
 _COUNTS: Final = (
     *("cpus_min", "cpus_per_task", "nodes_min", "nodes_max", "ntasks", "ntasks_per_node"),
@@ -54,7 +58,7 @@ def build(
     # By name, since a draft and a JobSpec share most of them; a test holds the types.
     fields: dict[str, Any] = {name: getattr(draft, name) for name in _AS_THEY_ARE}
     fields |= {name: getattr(counts, name) for name in _COUNTS} | _files(draft, work_dir)
-    fields |= _renamed(draft, texts)
+    fields |= _renamed(draft, texts) | {name: short(getattr(draft, name)) for name in _SHORTS}
     return JobSpec(
         script=script,
         work_dir=work_dir,
@@ -108,9 +112,10 @@ def _required_nodes(draft: Draft) -> str | None:
                 "distribution",
             )
         return None
-    names = nodes.hosts(draft.nodelist)
-    if names is None:
-        raise bad_number("Invalid node list specified", "nodelist")
+    try:
+        names = nodes.hosts(draft.nodelist)
+    except Refusal as refusal:  # sbatch says it as an error here, not as fatal
+        raise bad_number("Invalid node list specified", "nodelist").after(*refusal.words[:-1]) from None
     return nodes.host_list(names if layout.arbitrary(draft) else nodes.distinct(names))
 
 
@@ -140,16 +145,20 @@ def _counts(draft: Draft) -> Counts:
         least = -(-draft.ntasks // per_node)
     per_tres = draft.ntasks_per_tres if draft.ntasks_per_tres is not None else draft.ntasks_per_gpu
     return Counts(
-        cpus_min=_cpus(draft),
-        cpus_per_task=draft.cpus_per_task,
+        cpus_min=uint32(_cpus(draft)),
+        cpus_per_task=short(draft.cpus_per_task),
         nodes_min=least,
         nodes_max=(draft.nodes_max or None) if draft.nodes else None,
-        ntasks=draft.ntasks if draft.ntasks_set else None,
-        ntasks_per_node=per_node,
-        ntasks_per_socket=draft.ntasks_per_socket,
-        ntasks_per_tres=per_tres,
-        sockets_per_node=draft.sockets_per_node,
+        ntasks=_set(uint32(draft.ntasks)) if draft.ntasks_set else None,
+        ntasks_per_node=short(per_node),
+        ntasks_per_socket=short(draft.ntasks_per_socket),
+        ntasks_per_tres=short(per_tres),
+        sockets_per_node=short(draft.sockets_per_node),
     )
+
+
+def _set(value: int) -> int | None:
+    return None if value == NO_VAL else value
 
 
 def _cpus(draft: Draft) -> int:

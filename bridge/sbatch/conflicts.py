@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from bridge.sbatch.ctext import lower
@@ -167,10 +168,8 @@ def _bind(draft: Draft, name: str, count: int) -> None:
 
 def _entries(text: str | None, kind: str) -> list[Tres]:
     found: list[Tres] = []
-    try:
+    with suppress(InvalidTres):  # the request for resources is judged later, as a whole
         found.extend(entries(text or "", kind))
-    except InvalidTres:
-        pass  # the request for resources is judged later, as a whole
     return found
 
 

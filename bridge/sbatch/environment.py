@@ -77,7 +77,7 @@ def _submission(draft: Draft, context: SubmitContext) -> dict[str, str]:
     }
     if "SLURM_UMASK" not in context.environment:
         found["SLURM_UMASK"] = f"0{mask:03o}"
-    if draft.dependency:
+    if draft.dependency is not None:
         found["SLURM_JOB_DEPENDENCY"] = draft.dependency
     return found
 

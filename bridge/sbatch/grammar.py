@@ -136,7 +136,6 @@ GRAMMARS: Final[Mapping[str, tuple[Grammar, str]]] = MappingProxyType(
         "text": (_text, "text, taken as it is"),
         "thread-spec": (placement.thread_spec, "a count from 1"),
         "time-limit": (_time_limit, "`MIN`, `MIN:SEC`, `H:MM:SS`, `D-H[:MM[:SS]]`, `infinite`; rounded up"),
-        "tres-bind": (placement.tres_bind, "`gres/NAME:BINDING+...`, bindings as of `--gpu-bind`"),
         "umask": (conduct.umask, "an octal mask"),
         "wait4switch": (placement.switches_wait, "a duration"),
         "yes-no": (conduct.yes_no, "`0` or `1`"),

@@ -91,23 +91,33 @@ def _node_and_socket(one: Requested, counts: Counts) -> str:
     return ""
 
 
-def _tasks(one: Requested, counts: Counts) -> str:
-    n = one.name
+def _tasks_per_gres(one: Requested, counts: Counts) -> str:
     if one.ntasks_per_gres and counts.ntasks is not None and counts.ntasks % one.ntasks_per_gres:
-        return f"Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-{n}."
-    if not one.per_task:
+        return f"Failed to validate job spec, -n/--ntasks has to be a multiple of --ntasks-per-{one.name}."
+    return ""
+
+
+def _job_and_task(one: Requested, counts: Counts) -> str:
+    n = one.name
+    if not one.per_job or not one.per_task:
         return ""
-    if one.per_job:
-        if one.per_job % one.per_task:
-            return f"Failed to validate job spec, --{n}s not multiple of --{n}s-per-task"
-        tasks = one.per_job // one.per_task
-        if counts.ntasks is None:
-            counts.ntasks = tasks
-        elif counts.ntasks != tasks:
-            return (
-                f"Failed to validate job spec. Based on --{n}s and --{n}s-per-task number of requested"
-                " tasks differ from -n/--ntasks."
-            )
+    if one.per_job % one.per_task:
+        return f"Failed to validate job spec, --{n}s not multiple of --{n}s-per-task"
+    tasks = one.per_job // one.per_task
+    if counts.ntasks is None:
+        counts.ntasks = tasks
+    elif counts.ntasks != tasks:
+        return (
+            f"Failed to validate job spec. Based on --{n}s and --{n}s-per-task number of requested"
+            " tasks differ from -n/--ntasks."
+        )
+    return ""
+
+
+def _task_alone(one: Requested, counts: Counts) -> str:
+    """A request for each task needs tasks, or a total."""
+    n = one.name
+    if not one.per_task or one.per_job:
         return ""
     if counts.ntasks is not None:
         one.per_job = counts.ntasks * one.per_task
@@ -180,7 +190,7 @@ def _nodes(one: Requested, counts: Counts) -> str:
 
 
 _RULES: Final[tuple[Callable[[Requested, Counts], str], ...]] = (
-    *(_order, _job_and_node, _node_and_socket, _tasks),
+    *(_order, _job_and_node, _node_and_socket, _tasks_per_gres, _job_and_task, _task_alone),
     *(_node_and_task, _socket_and_task, _cpus, _nodes),
 )
 

@@ -14,9 +14,11 @@ from bridge.sbatch.refusal import bad_number
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 LONG_MIN: Final = -(2**63)
+_NO_VAL16: Final = 0xFFFE
 _LONG = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _ANY_BASE = re.compile(
-    r"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?:0[xX](?P<hex>[0-9a-fA-F]{1,16})|(?P<octal>0[0-7]{0,20})|(?P<decimal>[0-9]{1,18}))"
+    r"[ \t\n\v\f\r]*(?P<sign>[+-]?)"
+    r"(?:0[xX](?P<hex>[0-9a-fA-F]{1,16})|(?P<octal>0[0-7]{0,20})|(?P<decimal>[0-9]{1,18}))"
 )
 _DIGITS_OF_A_LONG: Final = 19
 
@@ -38,7 +40,7 @@ def strtol(text: str) -> tuple[int, str]:
 
 
 def any_base(text: str) -> int:
-    """Read as strtol() with base 0 does: ``0x`` is hexadecimal, a leading ``0`` octal; the rest is dropped."""
+    """Read as strtol() with base 0: ``0x`` is hexadecimal, a leading ``0`` octal; a rest is dropped."""
     match = _ANY_BASE.match(text)
     if match is None:
         return 0
@@ -56,6 +58,12 @@ def int32(value: int) -> int:
 def uint32(value: int) -> int:
     """Wrap to an unsigned 32-bit int."""
     return value % 2**32
+
+
+def short(value: int | None) -> int | None:
+    """Cut to 16 bits, as messages to slurmctld do; what then reads "not set" (NO_VAL16) is not said."""
+    cut = None if value is None else value % 2**16
+    return None if cut == _NO_VAL16 else cut
 
 
 def round_up(value: int, unit: int) -> int:
@@ -83,4 +91,4 @@ def count(text: str, flag: str, *, positive: bool, option: str) -> int:
 def uint16(text: str) -> int | None:
     """Read a 16-bit count as parse_uint16() does; None when it is not one (65534 and more are not)."""
     value, rest = strtol(text)
-    return None if rest or not 0 <= value < 0xFFFE else value
+    return None if rest or not 0 <= value < _NO_VAL16 else value

@@ -10,7 +10,8 @@ from __future__ import annotations
 from bridge.sbatch import conflicts, nodes
 from bridge.sbatch.distribution import plane_size
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.refusal import bad_number, fatal
+from bridge.sbatch.integers import int32, short
+from bridge.sbatch.refusal import BAD_REQUEST, Refusal, bad_number
 
 _OPEN_BRACE = "{"
 """Slurm's node sets by feature, ``{...}``: sbatch doesn't look into them."""
@@ -30,20 +31,41 @@ def settle(draft: Draft) -> str | None:
         In sbatch's words.
     """
     conflicts.judge(draft)
+    said: list[str] = []
+    try:
+        hint = _settle(draft, said)
+    except Refusal as refusal:
+        raise refusal.after(*said) from None
+    if said:
+        raise Refusal(*said, exit_code=BAD_REQUEST)
+    return hint
+
+
+def _settle(draft: Draft, said: list[str]) -> str | None:
+    """Settle; faults after which sbatch goes on looking are added to `said`."""
     if draft.quiet and draft.verbose:
-        raise bad_number("don't specify both --verbose (-v) and --quiet (-Q)", "quiet")
+        said.append("sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)")
     if draft.resv_ports is not None:
-        raise bad_number(
-            "Slurmstepd step management must be enabled to use --resv-ports for job allocations", "resv-ports"
+        said.append(
+            "sbatch: error: Slurmstepd step management must be enabled to use --resv-ports for job"
+            " allocations"
         )
     hint = conflicts.hint(draft)
     _count_listed_nodes(draft)
     if draft.cpus_per_task and (draft.mincpus is None or draft.mincpus < draft.cpus_per_task):
         draft.mincpus = draft.cpus_per_task
-    _check_counts(draft)
+    if draft.nodes_min < 0 or draft.nodes_max < 0 or 0 < draft.nodes_max < draft.nodes_min:
+        said.append(f"sbatch: error: invalid number of nodes (-N {draft.nodes_min}-{draft.nodes_max})")
+    _check_planes(draft)
     _tasks_and_nodes(draft)
     if arbitrary(draft):
         _count_arbitrary(draft)
+    per_core, threads = draft.ntasks_per_core, draft.threads_per_core
+    if per_core is not None and threads is not None and threads < per_core:
+        said.append(
+            f"sbatch: error: --ntasks-per-core ({per_core}) can not be bigger than"
+            f" --threads-per-core ({threads})"
+        )
     if draft.begin and draft.deadline and draft.deadline < draft.begin:
         raise bad_number("Incompatible begin and deadline time specification", "deadline")
     return hint
@@ -58,10 +80,7 @@ def listed(draft: Draft) -> list[str] | None:
     """Expand the node list; None without one, or when it is by feature."""
     if not draft.nodelist or _OPEN_BRACE in draft.nodelist:
         return None
-    names = nodes.hosts(draft.nodelist)
-    if names is None:
-        raise fatal("Invalid node list specified", "nodelist")
-    return names
+    return nodes.hosts(draft.nodelist)
 
 
 def _count_listed_nodes(draft: Draft) -> None:
@@ -73,9 +92,7 @@ def _count_listed_nodes(draft: Draft) -> None:
         draft.nodes = True
 
 
-def _check_counts(draft: Draft) -> None:
-    if draft.nodes_min < 0 or draft.nodes_max < 0 or 0 < draft.nodes_max < draft.nodes_min:
-        raise bad_number(f"invalid number of nodes (-N {draft.nodes_min}-{draft.nodes_max})", "nodes")
+def _check_planes(draft: Draft) -> None:
     size = plane_size(draft.distribution)
     if size is None:
         return
@@ -91,7 +108,7 @@ def _tasks_and_nodes(draft: Draft) -> None:
         draft.ntasks = max(draft.nodes_min, 1)
         for factor in (draft.sockets_per_node, draft.cores_per_socket, draft.threads_per_core):
             if factor is not None:
-                draft.ntasks *= factor
+                draft.ntasks = int32(draft.ntasks * factor)
                 draft.ntasks_set = True
     elif draft.nodes and draft.ntasks_set:
         draft.nodes_max = min(draft.nodes_max, draft.ntasks)
@@ -101,12 +118,6 @@ def _tasks_and_nodes(draft: Draft) -> None:
                 f" setting nnodes to {draft.ntasks}"
             )
             draft.nodes_min = draft.nodes_max = draft.ntasks
-    per_core, threads = draft.ntasks_per_core, draft.threads_per_core
-    if per_core is not None and threads is not None and threads < per_core:
-        raise bad_number(
-            f"--ntasks-per-core ({per_core}) can not be bigger than --threads-per-core ({threads})",
-            "ntasks-per-core",
-        )
 
 
 def _count_arbitrary(draft: Draft) -> None:
@@ -136,7 +147,7 @@ def variables(draft: Draft) -> dict[str, str]:
         "SLURM_NTASKS_PER_NODE": draft.ntasks_per_node,
         "SLURM_NTASKS_PER_SOCKET": draft.ntasks_per_socket,
         "SLURM_NTASKS_PER_TRES": draft.ntasks_per_tres,
-        "SLURM_THREADS_PER_CORE": draft.threads_per_core,
+        "SLURM_THREADS_PER_CORE": short(draft.threads_per_core),
         "SLURM_CPUS_PER_GPU": draft.cpus_per_gpu,
         "SLURM_GPUS": draft.gpus,
         "SLURM_GPU_FREQ": draft.gpu_freq,

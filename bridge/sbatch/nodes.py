@@ -14,7 +14,7 @@ from typing import Final
 
 from bridge.sbatch.ctext import blank, lower
 from bridge.sbatch.integers import INT_MAX, strtol
-from bridge.sbatch.refusal import bad_number, bad_option
+from bridge.sbatch.refusal import Refusal, bad_number, bad_option, fatal
 
 MOST_SIZES: Final = 16384
 _SIZE_SEPARATOR = re.compile(r"[,:-]+")
@@ -145,21 +145,29 @@ def _not_a_count(text: str) -> Exception:
     return bad_option(f'"{text}" is not a valid node count', option="nodes")
 
 
-def hosts(text: str) -> list[str] | None:
-    """Expand a host list (``gpu[1-2,5],login``) in order, repeats kept; None when it is not one."""
+def hosts(text: str) -> list[str]:
+    """Expand a host list (``gpu[1-2,5],login``) in order, repeats kept.
+
+    Raises
+    ------
+    Refusal
+        It is not one.
+    """
     names: list[str] = []
     for item in _items(text):
-        if item is None:
-            return None
         for name in _expand(item):
-            if name is None or len(names) == MOST_HOSTS:
-                return None
+            if len(names) == MOST_HOSTS:
+                raise _not_a_list()
             names.append(name)
     return names
 
 
-def _items(text: str) -> Iterator[str | None]:
-    """Split at commas outside brackets; None at the end when the brackets are not right."""
+def _not_a_list(*said: str) -> Refusal:
+    return fatal("Invalid node list specified", "nodelist").after(*said)
+
+
+def _items(text: str) -> Iterator[str]:
+    """Split at commas outside brackets."""
     depth = start = 0
     for at, letter in enumerate(text):
         if letter == "[":
@@ -171,15 +179,14 @@ def _items(text: str) -> Iterator[str | None]:
                 yield text[start:at]
             start = at + 1
         if depth not in (0, 1):
-            yield None
-            return
+            raise _not_a_list()
     if depth:
-        yield None
-    elif start < len(text):
+        raise _not_a_list()
+    if start < len(text):
         yield text[start:]
 
 
-def _expand(item: str) -> Iterator[str | None]:
+def _expand(item: str) -> Iterator[str]:
     before, bracket, rest = item.partition("[")
     if not bracket:
         yield item
@@ -188,15 +195,13 @@ def _expand(item: str) -> Iterator[str | None]:
     for part in inside.split(","):
         match = _RANGE.fullmatch(part)
         if match is None:
-            yield None
-            return
+            raise _not_a_list(f"sbatch: error: _parse_single_range: Invalid range: `{part}'")
         low, high = match.group(1), match.group(2) or match.group(1)
         if not 0 <= int(high) - int(low) < MOST_HOSTS:
-            yield None
-            return
+            raise _not_a_list()
         for number in range(int(low), int(high) + 1):
             for tail in _expand(after):
-                yield None if tail is None else f"{before}{number:0{len(low)}}{tail}"
+                yield f"{before}{number:0{len(low)}}{tail}"
 
 
 def host_list(names: list[str]) -> str:

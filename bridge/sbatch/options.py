@@ -180,7 +180,7 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("time", "t", _R, "time-limit", ("time_limit_min",), "time limit; a number alone is minutes"),
     Option("time-min", "", _R, "time-limit", ("time_min_min",), "least time limit"),
     Option("tmp", "", _R, "mib", ("tmp_disk_per_node_mib",), "temporary disk on each node"),
-    Option("tres-bind", "", _R, "tres-bind", ("tres_bind",), "binding of tasks to resources"),
+    Option("tres-bind", "", _R, "text", ("tres_bind",), "binding of tasks to resources"),
     Option("tres-per-task", "", _R, "text", ("tres_per_task",), "resources for each task"),
     Option("uid", "", _R, "root-only", (), "user to run as (root only)"),
     Option("use-min-nodes", "", _N, "flag", ("use_min_nodes",), "of a range of nodes, take the fewest"),

@@ -15,7 +15,7 @@ from bridge.sbatch import body, build, layout
 from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
-from bridge.sbatch.say import ARGUMENTS, DIRECTIVES, Speaker
+from bridge.sbatch.say import GETOPT, Speaker
 from bridge.sbatch.scan import Word, directives
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -73,7 +73,7 @@ def _parse(
     draft = speaker.draft
     words = tuple(Word(text) for text in arguments)
     speaker.variables(variables, early=True)
-    end = ARGUMENTS.read(words, speaker.early_argument)
+    end = speaker.first_pass(words)
     if end < len(words):
         _refuse_rest(words[end].text)
     if draft.wrap is not None:
@@ -83,7 +83,7 @@ def _parse(
     else:
         _read_script(script, context.file_name, speaker)
     speaker.variables(variables)
-    ARGUMENTS.read(words, speaker.argument)
+    GETOPT.read(words, speaker.argument)
     if variables.get("SLURM_HOSTFILE") and draft.nodelist is None:
         raise Unsupported("nodelist", "SLURM_HOSTFILE names a file, which can't be read here")
     hint = layout.settle(draft)
@@ -101,7 +101,7 @@ def _read_script(script: bytes, file_name: str | None, speaker: Speaker) -> None
         speaker.draft.warnings.append(
             "Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
         )
-    end = DIRECTIVES.read(found.words, speaker.directive)
+    end = GETOPT.read(found.words, speaker.directive)
     if end < len(found.words):
         word = speaker.at = found.words[end]
         raise Refusal(f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=255)

@@ -30,7 +30,7 @@ def nodes_wanted(draft: Draft, option: Option, text: str | None) -> None:
 
 def layout(draft: Draft, option: Option, text: str | None) -> None:
     """-B: sockets[:cores[:threads]], each a count, a range (its start counts) or ``*``."""
-    parts = ((text or "").split(":", 2) + ["", ""])[:3]
+    parts = [*(text or "").split(":"), "", ""][:3]
     for name, part, field in zip(("first", "second", "third"), parts, option.into[1:], strict=True):
         setattr(draft, field, nodes.least_of(part, f"{name} arg of -B"))
     draft.extra_node_info = True
@@ -52,15 +52,9 @@ def oversubscribe(draft: Draft, option: Option, _text: str | None) -> None:
 def gpu_bind(draft: Draft, option: Option, text: str | None) -> None:
     """Bind tasks to GPUs; it is a ``--tres-bind`` of ``gres/gpu``."""
     draft.tres_bind = f"gres/gpu:{text}"
-    if not binding.valid_tres_bind(draft.tres_bind):
-        raise bad_option(f"Invalid --gpu-bind argument: {text}", option=option.key)
-
-
-def tres_bind(draft: Draft, option: Option, text: str | None) -> None:
-    """Bind tasks to resources."""
-    draft.tres_bind = text
-    if not binding.valid_tres_bind(text or ""):
-        raise bad_option(f"Invalid --tres-bind argument: {text}", option=option.key)
+    said = binding.fault_of_gpu_bind(text or "")
+    if said is not None:
+        raise bad_option(f"Invalid --gpu-bind argument: {text}", *said, option=option.key)
 
 
 def gpu_freq(draft: Draft, option: Option, text: str | None) -> None:

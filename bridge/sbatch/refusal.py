@@ -32,6 +32,10 @@ class Refusal(Exception):
         self.exit_code = exit_code
         self.option = option
 
+    def after(self, *words: str) -> Refusal:
+        """Return the same refusal with lines that were said before it."""
+        return Refusal(*words, *self.words, exit_code=self.exit_code, option=self.option) if words else self
+
 
 class Unsupported(Refusal):
     """sbatch would go on; Sluice can't carry this (yet) and says so by name."""

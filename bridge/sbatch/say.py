@@ -7,7 +7,8 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from bridge.sbatch import foreign
@@ -23,8 +24,7 @@ from bridge.sbatch.scan import Word
 
 _ADVICE: Final = 'Try "sbatch --help" for more information'
 
-DIRECTIVES: Final = Getopt(OPTIONS, advice=_ADVICE)
-ARGUMENTS: Final = DIRECTIVES
+GETOPT: Final = Getopt(OPTIONS, advice=_ADVICE)
 _READ: Final = {option.key: GRAMMARS[option.grammar][0] for option in reversed(OPTIONS)}
 _DROPPED: Final = "SBATCH_POWER"
 """sbatch knows the variable but no option for it any more, and exits without a word."""
@@ -50,12 +50,18 @@ class Speaker:
         if not option.early:
             self._say(option, value, Origin("argument", word.text))
 
-    def early_argument(self, option: Option, value: str | None, word: Word) -> None:
-        """Say an argument that counts before the script is read; pass over the others."""
-        if option.early:
-            self.at = word
-            self._say(option, value, Origin("argument", word.text))
-            self.at = None
+    def first_pass(self, words: Sequence[Word]) -> int:
+        """Read the arguments before the script, as sbatch does: the early ones count, all are checked."""
+        trial = Speaker(replace(self.draft, said={}, by_variable=set(), origins={}, warnings=[]))
+        try:
+            return GETOPT.read(words, lambda option, value, word: self._try(option, value, word, trial))
+        except Refusal:
+            self.at = trial.at or self.at
+            raise
+
+    def _try(self, option: Option, value: str | None, word: Word, trial: Speaker) -> None:
+        trial.at = word
+        (self if option.early else trial)._say(option, value, Origin("argument", word.text))
 
     def foreign(self, script: bytes, file: str) -> None:
         """Say what ``#PBS`` or ``#BSUB`` lines ask, unless they are to be ignored."""

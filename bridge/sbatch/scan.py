@@ -22,7 +22,8 @@ _COMMAND = re.compile(rb"^[ \t\v\f\r]*+[^ \t\v\f\r\n#]", re.MULTILINE)
 _HETJOB = re.compile(r"(?:packjob|hetjob)(?![^ \t\v\f\r])", re.IGNORECASE)
 _PLAIN = re.compile(r"""[^ \t\v\f\r"'\\#]++(?![^ \t\v\f\r])""")
 _PIECE = re.compile(
-    r"""(?P<run>[^ \t\v\f\r"'\\#]++)|\\(?P<escaped>[^\t\v\f\r])|"(?P<double>(?:[^"\\]|\\.)*+)(?P<d>"?)|'(?P<single>(?:[^'\\]|\\.)*+)(?P<s>'?)"""
+    r"""(?P<run>[^ \t\v\f\r"'\\#]++)|\\(?P<escaped>[^\t\v\f\r])"""
+    r"""|"(?P<double>(?:[^"\\]|\\.)*+)(?P<d>"?)|'(?P<single>(?:[^'\\]|\\.)*+)(?P<s>'?)"""
 )
 _ESCAPE = re.compile(r"\\(.)")
 _BLANK: Final = " \t\v\f\r"
