@@ -16,6 +16,7 @@ local POLICY_DIR = SLUICE_POLICY_DIR or "/var/lib/sluice/policy" -- the global i
 local FORMAT = 1
 local ADMINISTRATORS_WITHOUT_TABLE = { [0] = true, [64030] = true } -- root and SlurmUser
 
+local JOB_SHARED_NONE = 0 -- --exclusive; a user's or group's own nodes have other numbers
 local NO_VAL16, INFINITE16 = 65534, 65535
 local NO_VAL, INFINITE = 4294967294, 4294967295
 local TRES_FIELDS = { "tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task" }
@@ -38,6 +39,7 @@ local ERRNO = {
 	["flavor.limit"] = "ESLURM_ACCOUNTING_POLICY",
 	["job.gpus"] = "ESLURM_ACCOUNTING_POLICY",
 	["production.guarantee"] = "ESLURM_ACCOUNTING_POLICY",
+	["node.exclusive"] = "ESLURM_ACCOUNTING_POLICY",
 	["partition.unknown"] = "ESLURM_INVALID_PARTITION_NAME",
 	["partition.contradicts"] = "ESLURM_INVALID_PARTITION_NAME",
 	["class.unknown"] = "ESLURM_INVALID_QOS",
@@ -51,7 +53,7 @@ local ERRNO = {
 
 local TABLE_KEYS = {
 	"administrators", "flavor_partition", "flavor_type", "partition_flavor",
-	"type_flavor", "partitions", "types", "tenants", "users",
+	"type_flavor", "node_gpus", "partitions", "types", "tenants", "users",
 }
 
 local function load_table(path)
@@ -213,11 +215,16 @@ local function some(number)
 	return number and number > 0
 end
 
-local function least_gpus(request, gpus)
+local function least_nodes(request)
 	local nodes = some(request.nodes_min) and request.nodes_min or 1
 	if some(request.ntasks) and some(request.ntasks_per_node) then
 		nodes = math.max(nodes, math.ceil(request.ntasks / request.ntasks_per_node))
 	end
+	return nodes
+end
+
+local function least_gpus(request, gpus)
+	local nodes = least_nodes(request)
 	local sockets = nodes
 	if some(request.sockets_per_node) then
 		sockets = nodes * request.sockets_per_node
@@ -376,6 +383,20 @@ local function within_limits(tenant, flavor, class, count)
 	end
 end
 
+-- Slurm allocates every GPU of a whole node, asked or not (measured), so all of them are judged.
+local function whole_nodes(tenant, partition, class, nodes)
+	local first = partition:match("[^,]+")
+	local allowed = class == "production" and tenant.guarantee_gpus or tenant.limit_gpus
+	for _, pair in ipairs(rules.node_gpus[first] or {}) do
+		local flavor, held = pair[1], pair[2]
+		if nodes * held > (allowed[flavor] or 0) then
+			refuse("node.exclusive", "--exclusive takes all %.0f %s GPUs of %.0f nodes, and tenant %s may use %d"
+				.. " in class %s; leave --exclusive out",
+				nodes * held, flavor, nodes, tenant.name, allowed[flavor] or 0, class)
+		end
+	end
+end
+
 local function time_limit_of(request, tenant, class)
 	local asked = request.time_limit
 	if not asked then
@@ -396,6 +417,9 @@ local function decide(request)
 	local partition, flavor = placed(request, tenant, gpus)
 	local class = class_of(request, tenant)
 	within_limits(tenant, flavor, class, least_gpus(request, gpus))
+	if request.exclusive then
+		whole_nodes(tenant, partition, class, least_nodes(request))
+	end
 	local decision = typed(request, gpus, rules.flavor_type[flavor])
 	decision.account = tenant.name
 	decision.partition = partition
@@ -432,6 +456,7 @@ local function request_of(desc)
 		ntasks_per_socket = number16(desc.ntasks_per_socket),
 		ntasks_per_gpu = number16(desc.ntasks_per_tres),
 		sockets_per_node = number16(desc.sockets_per_node),
+		exclusive = desc.shared == JOB_SHARED_NONE or nil,
 	}
 	for _, field in ipairs(TRES_FIELDS) do
 		request[field] = desc[field]

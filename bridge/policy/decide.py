@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from bridge.job import UNLIMITED, Minutes
 from bridge.policy.classes import class_of_qos, qos_name
-from bridge.policy.gpus import GpuRequest, Refused, least_gpus, read_gpus, shown, typed
+from bridge.policy.gpus import GpuRequest, Refused, least_gpus, least_nodes, read_gpus, shown, typed
 from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request
 from bridge.policy.table import PolicyTable, TenantRules
 from bridge.policy.tenant import JobClass
@@ -36,7 +36,9 @@ def decide_change(table: PolicyTable, job: Request, change: Request) -> Decision
     `job` is the job as it is, `change` has only what the user wants otherwise. What is decided is the
     job as it would be; its time limit is judged only when the change names one.
     """
-    wanted = {name: value for name in _CHANGEABLE if (value := getattr(change, name)) is not None}
+    # 0 is something said; None and a False are not.
+    values = {name: getattr(change, name) for name in _CHANGEABLE}
+    wanted = {name: value for name, value in values.items() if value is not None and value is not False}
     if not wanted:
         return None
     return decide(table, replace(job, **{"time_limit_min": None, **wanted}))
@@ -55,6 +57,7 @@ _CHANGEABLE = (
     "ntasks_per_socket",
     "ntasks_per_gpu",
     "sockets_per_node",
+    "exclusive",
 )
 
 
@@ -65,6 +68,8 @@ def _decide(table: PolicyTable, request: Request) -> Decision:
     job_class = _class(request, tenant)
     count = least_gpus(request, gpus)
     _within_limits(tenant, flavor, job_class, count)
+    if request.exclusive:
+        _whole_nodes(table, tenant, partition, job_class, least_nodes(request))
     strings = typed(request, gpus, table.flavor_type[flavor])
     return Decision(
         account=tenant.name,
@@ -199,6 +204,22 @@ def _within_limits(tenant: TenantRules, flavor: str, job_class: JobClass, count:
             f"production jobs of tenant {tenant.name} run on its {tenant.guarantee_gpus[flavor]} guaranteed"
             f" {flavor} GPUs, this job asks {count}; ask fewer or use another class",
         )
+
+
+def _whole_nodes(
+    table: PolicyTable, tenant: TenantRules, partition: str, job_class: JobClass, nodes: int
+) -> None:
+    """Refuse whole nodes whose GPUs the tenant may not use; Slurm allocates all of them (measured)."""
+    first = next(name for name in partition.split(",") if name)
+    for flavor, held in table.node_gpus.get(first, {}).items():
+        allowed = tenant.guarantee_gpus if job_class == "production" else tenant.limit_gpus
+        if nodes * held > allowed.get(flavor, 0):
+            raise Refused(
+                "node.exclusive",
+                f"--exclusive takes all {nodes * held} {flavor} GPUs of {nodes} nodes, and tenant"
+                f" {tenant.name} may use {allowed.get(flavor, 0)} in class {job_class};"
+                " leave --exclusive out",
+            )
 
 
 def _time_limit(request: Request, tenant: TenantRules, job_class: JobClass) -> Minutes:

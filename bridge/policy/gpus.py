@@ -137,11 +137,17 @@ def _derived(request: Request) -> int:
     return ntasks // per_gpu
 
 
-def least_gpus(request: Request, gpus: GpuRequest) -> int:
-    """Count the GPUs that the job needs at the very least, over all ways to ask."""
+def least_nodes(request: Request) -> int:
+    """Count the nodes that the job needs at the very least."""
     nodes = request.nodes_min or 1
     if request.ntasks and request.ntasks_per_node:
         nodes = max(nodes, _ceil(request.ntasks, request.ntasks_per_node))
+    return nodes
+
+
+def least_gpus(request: Request, gpus: GpuRequest) -> int:
+    """Count the GPUs that the job needs at the very least, over all ways to ask."""
+    nodes = least_nodes(request)
     factors: Mapping[TresField, int] = {
         "tres_per_job": 1,
         "tres_per_node": nodes,

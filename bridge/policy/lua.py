@@ -30,6 +30,9 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
         f"flavor_type={_map(table.flavor_type)},",
         f"partition_flavor={_map(table.partition_flavor)},",
         f"type_flavor={_map(table.type_flavor)},",
+        "node_gpus={",
+        *(f"[{_text(name)}]={_pairs(held)}," for name, held in table.node_gpus.items()),
+        "},",
         f"partitions={_list(sorted(table.partition_flavor))},",
         f"types={_list(sorted(table.type_flavor))},",
         "tenants={",
@@ -65,6 +68,11 @@ def _map(values: Mapping[str, str] | Mapping[str, int] | Mapping[JobClass, int])
         for name, value in values.items()
     )
     return f"{{{''.join(parts)}}}"
+
+
+def _pairs(values: Mapping[str, int]) -> str:
+    # An array of pairs: Lua has no order of keys, and which one is refused first is part of the decision.
+    return f"{{{''.join(f'{{{_text(name)},{value}}},' for name, value in values.items())}}}"
 
 
 def _list(values: Iterable[str]) -> str:

@@ -35,9 +35,11 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The flavors by name."""
+    """The flavors by name, and what a whole node of a partition holds."""
 
     flavors: Mapping[str, Flavor] = field(default_factory=dict)
+    node_gpus: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Partition to flavor to the GPUs that each of its nodes has at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class PoolFault:
 
 def pool_of(nodes: Iterable[NodeStatus], partitions: Iterable[PartitionStatus]) -> Pool:
     """Find the flavors: each GPU type of a node that has a partition of the same name."""
-    names = {partition.name for partition in partitions}
+    nodes, names = list(nodes), {partition.name for partition in partitions}
     configured: dict[str, int] = defaultdict(int)
     healthy: dict[str, int] = defaultdict(int)
     for node in nodes:
@@ -74,8 +76,15 @@ def pool_of(nodes: Iterable[NodeStatus], partitions: Iterable[PartitionStatus]) 
             )
             for name in sorted(configured)
             if name in names and configured[name]
-        }
+        },
+        {name: _node_gpus([node for node in nodes if name in node.partitions]) for name in sorted(names)},
     )
+
+
+def _node_gpus(nodes: Sequence[NodeStatus]) -> Mapping[str, int]:
+    types = sorted({gres_type for node in nodes for gres_type in node.gpus})
+    least = {gres_type: min(node.gpus.get(gres_type, 0) for node in nodes) for gres_type in types}
+    return {gres_type: count for gres_type, count in least.items() if count}
 
 
 def document_faults(documents: Sequence[Sourced]) -> tuple[PoolFault, ...]:

@@ -44,6 +44,8 @@ class Request:
     ntasks_per_socket: int | None = None
     ntasks_per_gpu: int | None = None
     sockets_per_node: int | None = None
+    exclusive: bool = False
+    """Whole nodes (``--exclusive`` alone): Slurm then allocates every GPU of them, asked or not."""
 
     def tres(self, field: TresField) -> str | None:
         """Return one of the four TRES strings."""
@@ -55,7 +57,7 @@ class Request:
 class Decision:
     """The job is taken, with these values filled in.
 
-    `gpus` is the least that the job can get (0 for a job without GPUs); the TRES strings are typed.
+    `gpus` is the least that the job asks for (0 for a job without GPUs); the TRES strings are typed.
     """
 
     account: str
@@ -98,4 +100,5 @@ def request_of(spec: JobSpec, *, user: str) -> Request:
         ntasks_per_socket=spec.ntasks_per_socket,
         ntasks_per_gpu=spec.ntasks_per_tres,
         sockets_per_node=spec.sockets_per_node,
+        exclusive=spec.exclusive == "exclusive",
     )

@@ -49,6 +49,8 @@ class PolicyTable:
     flavor_type: Mapping[str, str] = field(default_factory=dict)
     partition_flavor: Mapping[str, str] = field(default_factory=dict)
     type_flavor: Mapping[str, str] = field(default_factory=dict)
+    node_gpus: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Partition to flavor to GPUs that a whole node of it has at least; flavors sorted."""
     tenants: Mapping[str, TenantRules] = field(default_factory=dict)
     users: Mapping[str, UserRules] = field(default_factory=dict)
 
@@ -62,9 +64,19 @@ def table_of(tenants: Iterable[Tenant], pool: Pool) -> PolicyTable:
         flavor_type={flavor.name: flavor.gres_type for flavor in flavors},
         partition_flavor={flavor.partition: flavor.name for flavor in flavors},
         type_flavor={flavor.gres_type: flavor.name for flavor in flavors},
+        node_gpus={flavor.partition: _node_gpus(pool, flavor.partition) for flavor in flavors},
         tenants={tenant.name: _tenant_rules(tenant, pool) for tenant in documents},
         users=_users(documents),
     )
+
+
+def _node_gpus(pool: Pool, partition: str) -> Mapping[str, int]:
+    held = pool.node_gpus.get(partition, {})
+    return {
+        name: held[flavor.gres_type]
+        for name, flavor in sorted(pool.flavors.items())
+        if held.get(flavor.gres_type)
+    }
 
 
 def _tenant_rules(tenant: Tenant, pool: Pool) -> TenantRules:

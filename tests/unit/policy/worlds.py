@@ -30,7 +30,11 @@ def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
                 healthy=gpus,
             )
             for name in flavors
-        }
+        },
+        {
+            "h100": {"a100": gpus // 4, "h100": gpus // 4},
+            "a100": {"a100": gpus // 2, "l40s": gpus // 8, "h200": 1},
+        },
     )
 
 
@@ -105,6 +109,8 @@ def request(random: Random) -> Request:
         fields["time_limit_min"] = random.choice([1, 30, 31, 100, 480, 481, 2000, 2001, UNLIMITED])
     for field in random.sample(TRES_FIELDS, random.choice([0, 1, 1, 1, 1, 2])):
         fields[field] = tres(random)
+    if random.random() < 0.1:
+        fields["exclusive"] = True
     fields |= random.choice([_shape, _shape, _shape, _tasks])(random)
     return Request(**fields)
 
