@@ -38,6 +38,18 @@ class InputError(SluiceError):
     code: ClassVar[str] = "invalid-input"
 
 
+class TooLarge(InputError):
+    """The request is above a limit in bytes; the sentence names the limit."""
+
+    code: ClassVar[str] = "too-large"
+
+
+class KeyReused(InputError):
+    """An idempotency key came again with another request."""
+
+    code: ClassVar[str] = "key-reused"
+
+
 class ScriptError(InputError):
     """A batch script or its options were refused before anything was sent.
 
@@ -63,6 +75,12 @@ class NotFound(SluiceError):
     """The thing named doesn't exist, or isn't visible to the caller."""
 
     code: ClassVar[str] = "not-found"
+
+
+class Unauthenticated(SluiceError):
+    """The caller is not known: no key, or one that is not valid."""
+
+    code: ClassVar[str] = "unauthenticated"
 
 
 class Denied(SluiceError):

@@ -21,6 +21,9 @@ from bridge.wellknown import ADMIN_COMMENT_PREFIX, CLASSES, PRODUCTION_QOS_PREFI
 
 Door = Literal["http", "sbatch"]
 
+UNKNOWN_UID: Final = -1
+"""uid of a job that Slurm took and has not shown yet."""
+
 ID_PREFIX: Final = "job_"
 JOB_ID: Final = re.compile(r"^job_[0-9A-HJKMNP-TV-Z]{26}$")
 _STAMP: Final = re.compile(rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})$")

@@ -19,6 +19,7 @@ from typing import Final
 from bridge.job import AccountingRow, BaseState, ExitStatus, JobState, JobStatus
 from bridge.units import gpu_count
 from gateway.track.record import (
+    UNKNOWN_UID,
     JobNumber,
     JobRecord,
     class_of,
@@ -92,7 +93,7 @@ def continues(record: JobRecord, status: JobStatus) -> bool:
 
 def continues_in_accounting(record: JobRecord, row: AccountingRow) -> bool:
     """Say whether an accounting row is a run of `record`, which has the same number."""
-    if row.submitted_at is None or record.uid != row.uid:
+    if row.submitted_at is None or record.uid not in (row.uid, UNKNOWN_UID):
         return False
     if record.run_submitted_at is None:
         return abs(row.submitted_at - record.submitted_at) < CLOCK_SLACK
@@ -128,7 +129,7 @@ def observe(previous: JobRecord | None, status: JobStatus, *, cluster: str, now:
         partition=status.partition,
         qos=status.qos,
         state=status.state,
-        reason=status.reason,
+        reason="" if status.reason == "None" else status.reason,
         exit=status.exit,
         submitted_at=_first_submission(previous, status.submitted_at),
         run_submitted_at=status.submitted_at,
@@ -230,23 +231,28 @@ def lost(previous: JobRecord, *, now: datetime) -> JobRecord:
     )
 
 
-def sum_up(array: JobRecord, tasks: Sequence[JobRecord], *, now: datetime) -> JobRecord:
+def sum_up(
+    array: JobRecord, tasks: Sequence[JobRecord], *, remainder: JobState | None, now: datetime
+) -> JobRecord:
     """Return an array's record with the state, times and exit that its tasks add up to.
 
-    `tasks` are the rows of the tasks that left the waiting remainder; the remainder is `array.array_tasks`.
+    `tasks` are those that have records of their own; `remainder` is the state of slurmctld's record of the
+    tasks that wait, None when there is none (any more).
     """
     if not tasks:
         return array
-    state = _array_state(array, tasks)
+    waits = remainder is not None and not remainder.finished
+    state = _array_state([*(task.state for task in tasks), *([remainder] if remainder else [])])
     over = state.finished
     record = replace(
         array,
         state=state,
+        array_tasks=array.array_tasks if waits else None,
         reason=array.reason if state.base is BaseState.PENDING else "",
         exit=_worst_exit(task.exit for task in tasks) if over else None,
         started_at=min((task.started_at for task in tasks if task.started_at), default=None),
         ended_at=max((task.ended_at for task in tasks if task.ended_at), default=None) if over else None,
-        gpus=max(sum(task.gpus for task in tasks if task.state.holds_resources), 0) or array.gpus,
+        gpus=sum(task.gpus for task in tasks if task.state.holds_resources) or array.gpus,
         changed_at=now,
     )
     return _unless_equal(array, record)
@@ -259,17 +265,13 @@ def transition(previous: JobRecord | None, record: JobRecord) -> Transition | No
     return Transition(record.id, previous.state if previous else None, record.state, record.changed_at)
 
 
-def _array_state(array: JobRecord, tasks: Sequence[JobRecord]) -> JobState:
-    states = [task.state for task in tasks]
+def _array_state(states: Sequence[JobState]) -> JobState:
     if any(state.holds_resources for state in states):
         return JobState(BaseState.RUNNING)
-    if array.array_tasks or any(not state.finished and state.base in _UNENDED for state in states):
+    if any(not state.finished and state.base is not BaseState.UNKNOWN for state in states):
         return JobState(BaseState.PENDING)
     bases = {state.base for state in states}
     return JobState(next(base for base in _WORST_FIRST if base in bases))
-
-
-_UNENDED: Final = frozenset({BaseState.PENDING, BaseState.RUNNING, BaseState.SUSPENDED})
 
 
 def _worst_exit(exits: Iterable[ExitStatus | None]) -> ExitStatus | None:

@@ -1,0 +1,57 @@
+"""A submission as JSON; the raw form (the script as the body) needs no schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+OptionValue = str | int | bool | None | list[str | int]
+
+_NoNul = StringConstraints(pattern=r"^[^\x00]*$")
+Text = Annotated[str, _NoNul]
+VariableName = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
+
+
+class SubmitJob(BaseModel):
+    """What `POST /v1/jobs` takes as ``application/json``."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "script": "#!/bin/bash\n#SBATCH --gpus=h100:1\nnvidia-smi\n",
+                    "options": {"time": "10", "job-name": "look"},
+                    "work_dir": "/home/ada",
+                    "environment": {"EPOCHS": "3"},
+                    "tenant": "astro",
+                    "class": "development",
+                }
+            ]
+        },
+    )
+
+    script: str = Field(description="The batch script, `#SBATCH` lines included; it is sent as it is.")
+    options: dict[str, OptionValue] | list[Text] = Field(
+        default_factory=dict,
+        description="sbatch's options, which win over the script's: long names without dashes "
+        '(`{"time": "10", "exclusive": true}`), or words as on the command line.',
+    )
+    args: list[Text] = Field(default_factory=list, description="Arguments of the script itself.")
+    work_dir: Text | None = Field(default=None, description="Absolute; the user's home by default.")
+    environment: dict[VariableName, Text] = Field(
+        default_factory=dict,
+        description="Variables of the job beside HOME, USER, LOGNAME, SHELL and PATH; "
+        "`SBATCH_*` are options as for sbatch.",
+    )
+    tenant: Text | None = Field(default=None, description="The user's default tenant by default.")
+    job_class: Text | None = Field(
+        default=None, alias="class", description="The tenant's default class by default."
+    )
+    name: Text | None = Field(default=None, description="The job's name (`--job-name`).")
+    file_name: Text | None = Field(
+        default=None, description="The script's file name, the default of the name."
+    )

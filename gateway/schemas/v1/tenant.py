@@ -1,0 +1,95 @@
+"""Tenants and the caller, as version 1 of the API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bridge.policy.tenant import Classes, FlavorGrant, Limits, Role, Tenant
+from gateway.directory import Snapshot
+
+
+class MemberView(BaseModel):
+    """A member; uid and OIDC subject are nobody's business here."""
+
+    user: str
+    role: Role
+
+
+class TenantStateView(BaseModel):
+    """Whether the document is in force in Slurm and for the users."""
+
+    applied: bool
+    message: str
+
+
+class TenantView(BaseModel):
+    """One tenant."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    display_name: str
+    parent: str | None
+    weight: int = Field(description="Fair-share weight.")
+    members: list[MemberView]
+    flavors: dict[str, FlavorGrant]
+    classes: Classes
+    limits: Limits
+    state: TenantStateView
+
+
+class TenantList(BaseModel):
+    """The caller's tenants, or all for an administrator."""
+
+    items: list[TenantView]
+    as_of: datetime | None = Field(description="When the documents were read; null before the first time.")
+
+
+class Membership(BaseModel):
+    """A tenant of the caller."""
+
+    name: str
+    role: Role
+
+
+class WhoAmI(BaseModel):
+    """The caller."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "user": "ada",
+                    "admin": False,
+                    "tenants": [{"name": "astro", "role": "manager"}],
+                    "key_id": "1f2e3d4c5b6a",
+                }
+            ]
+        }
+    )
+
+    user: str = Field(description="The Linux user that the caller's jobs run as.")
+    admin: bool
+    tenants: list[Membership]
+    key_id: str = Field(description="Which API key was used; not its secret.")
+
+
+def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:
+    """Show one tenant of a snapshot."""
+    state = snapshot.documents.states.get(tenant.name)
+    return TenantView(
+        name=tenant.name,
+        display_name=tenant.display_name,
+        parent=tenant.parent,
+        weight=tenant.weight,
+        members=[MemberView(user=member.user, role=member.role) for member in tenant.members],
+        flavors=dict(tenant.flavors),
+        classes=tenant.classes,
+        limits=tenant.limits,
+        state=TenantStateView(
+            applied=state.applied if state else False,
+            message=state.message if state else "not applied yet",
+        ),
+    )

@@ -1,0 +1,154 @@
+"""From a request to what the parser of batch scripts takes. Pure.
+
+In: the JSON document or the raw body with its query. Out: a `Submission`, the same for both forms, and
+from it the words, variables and context of `bridge.sbatch.parse`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Final
+
+from bridge.errors import InputError
+from bridge.sbatch import SubmitContext
+from gateway.schemas.v1.submit import OptionValue, SubmitJob
+
+LOGIN_PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
+"""PATH of an ordinary user's login shell (Debian's /etc/profile)."""
+LOGIN_SHELL: Final = "/bin/bash"
+
+_FIELDS_AS_OPTIONS: Final = {"tenant": "account", "job_class": "qos", "name": "job-name"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One request to submit, whatever its form was."""
+
+    script: bytes
+    arguments: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    work_dir: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    tenant: str | None = None
+    job_class: str | None = None
+    name: str | None = None
+    file_name: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of all of it: equal for equal requests."""
+        parts = asdict(self) | {"script": self.script.hex()}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def from_json(body: SubmitJob) -> Submission:
+    """Map the JSON form.
+
+    Raises
+    ------
+    InputError
+        A field and an option say the same thing (`tenant` and `options.account`).
+    """
+    options = body.options
+    return _checked(
+        Submission(
+            script=body.script.encode(),
+            arguments=tuple(options) if isinstance(options, list) else _words(options),
+            argv=tuple(body.args),
+            work_dir=body.work_dir,
+            environment=body.environment,
+            tenant=body.tenant,
+            job_class=body.job_class,
+            name=body.name,
+            file_name=body.file_name,
+        )
+    )
+
+
+def from_raw(
+    script: bytes,
+    *,
+    arguments: Sequence[str],
+    work_dir: str | None,
+    tenant: str | None,
+    job_class: str | None,
+    name: str | None,
+    file_name: str | None,
+) -> Submission:
+    """Map the raw form: the body is the script, byte for byte."""
+    return _checked(
+        Submission(
+            script=script,
+            arguments=tuple(arguments),
+            work_dir=work_dir,
+            tenant=tenant,
+            job_class=job_class,
+            name=name,
+            file_name=file_name,
+        )
+    )
+
+
+def words(submission: Submission) -> tuple[str, ...]:
+    """Return sbatch's words: the options of the request, then what its fields say."""
+    fields = [
+        f"--{option}={value}"
+        for attribute, option in _FIELDS_AS_OPTIONS.items()
+        if (value := getattr(submission, attribute)) is not None
+    ]
+    return (*submission.arguments, *fields)
+
+
+def context(submission: Submission, *, user: str, homes_dir: str, host: str, now: datetime) -> SubmitContext:
+    """Return what sbatch would read from its process, for a fresh login of `user`."""
+    home = f"{homes_dir}/{user}"
+    return SubmitContext(
+        user=user,
+        home=home,
+        work_dir=submission.work_dir or home,
+        host=host,
+        now=now,
+        environment=submission.environment,
+        login_environment={
+            "HOME": home,
+            "USER": user,
+            "LOGNAME": user,
+            "SHELL": LOGIN_SHELL,
+            "PATH": LOGIN_PATH,
+        },
+        file_name=submission.file_name,
+    )
+
+
+def _words(options: Mapping[str, OptionValue]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name, value in options.items():
+        if not name or name.startswith("-") or not name.replace("-", "").replace("_", "").isalnum():
+            raise InputError(
+                f"options has {name!r}, which is no option's name; write sbatch's long names without dashes "
+                "in front, as time or job-name",
+                option=name,
+            )
+        for item in value if isinstance(value, list) else [value]:
+            if item is None or item is False:
+                continue
+            found.append(f"--{name}" if item is True else f"--{name}={item}")
+    return tuple(found)
+
+
+def _checked(submission: Submission) -> Submission:
+    if submission.work_dir is not None and not submission.work_dir.startswith("/"):
+        raise InputError(
+            f"work_dir {submission.work_dir!r} is not absolute; begin it with /", field="work_dir"
+        )
+    for attribute, option in _FIELDS_AS_OPTIONS.items():
+        if getattr(submission, attribute) is None:
+            continue
+        if any(word == f"--{option}" or word.startswith(f"--{option}=") for word in submission.arguments):
+            shown = "class" if attribute == "job_class" else attribute
+            raise InputError(f"both {shown} and the option --{option} are given; keep one", option=option)
+    return submission
