@@ -478,6 +478,14 @@ local function submitted(desc)
 	end
 end
 
+-- slurmctld's record has no name (seen: nil); desc has the owner's, unless the client sent another uid.
+local function owner(desc, job)
+	if desc.user_id == job.user_id and desc.user_name then
+		return desc.user_name
+	end
+	return string.format("uid:%.0f", job.user_id or -1)
+end
+
 -- A user's change: the job as it would be is judged. Its time limit only when the change names one; of
 -- the rest only what the change names is written back.
 local function modified(desc, job)
@@ -490,7 +498,7 @@ local function modified(desc, job)
 		refuse("table.missing", "no tenants are set up yet, so nobody may submit; tell the administrator")
 	end
 	local request = {
-		user = job.user_name or string.format("uid:%.0f", job.user_id or -1),
+		user = owner(desc, job),
 		account = job.account,
 		partition = job.partition,
 		qos = job.qos,

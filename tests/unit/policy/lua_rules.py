@@ -62,8 +62,9 @@ class LuaRules:
 
     def modify(self, job: Request, change: Request, *, uid: int = 20000) -> tuple[int, Any, str | None]:
         """Return (code, desc after the call, sentence) of a user's update."""
-        desc = self.lua.table_from(description(change))
-        record = self.lua.table_from(description(job) | {"user_name": job.user})
+        # As slurmctld does: the record knows the uid alone, the description gets the owner's.
+        desc = self.lua.table_from(description(change) | {"user_name": job.user, "user_id": 20000})
+        record = self.lua.table_from(description(job) | {"user_id": 20000})
         code, sentence = self._pair(self.lua.globals().judge_change(desc, record, uid))
         return code, desc, sentence
 

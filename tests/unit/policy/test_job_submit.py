@@ -82,6 +82,7 @@ def test_a_user_without_a_name_is_shown_by_number(rules: LuaRules) -> None:
     rules.load(table("ada"))
     desc = rules.lua.table_from({"user_id": 4711, "time_limit": 4294967294, "partition": "h100"})
     rules.lua.globals().judge(desc, 4711)
+    desc.user_name = "ada"  # of uid 4711, which the client made up: the job is somebody else's
     rules.lua.globals().judge_change(desc, rules.lua.table_from({"user_id": 4712}), 4711)
     assert [line for line in rules.logged if "uid:4711 is not a member" in line]
     assert [line for line in rules.logged if "uid:4712 is not a member" in line]

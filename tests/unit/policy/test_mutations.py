@@ -52,7 +52,7 @@ ALIKE_BY_NATURE = (
 )
 
 
-TRIED_ELSEWHERE = ("table.missing", "user_id or -1")
+TRIED_ELSEWHERE = ("table.missing", "user_id or -1", "desc.user_id == job.user_id")
 """Lines that test_job_submit.py is about."""
 
 
