@@ -116,13 +116,16 @@ class Running:
         return (time.monotonic() if self._watcher.is_alive() else self._ended) - self._began
 
     def stop(self) -> None:
-        """End the stage and its children: first kindly, after 20 s for certain."""
-        for number in (signal.SIGINT, signal.SIGKILL):
-            if not self._watcher.is_alive():
-                return
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+        """End the stage: first kindly, after 20 s for certain; then what is left of its children."""
+        if self._watcher.is_alive():
+            self._signal(signal.SIGINT)
             self._watcher.join(timeout=20)
+        self._signal(signal.SIGKILL)
+        self._watcher.join()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def _plain(text: str, width: int) -> str:

@@ -11,10 +11,19 @@ from rich.console import Console
 from bridge.errors import InputError
 from gateway.cli.stages import Running, Stage, closing_lines, read_junit
 from gateway.cli.test import Plan, Runner, choose, full_plan
+from tests.support.waiting import wait_for
 
 
 def python(name: str, code: str) -> Stage:
     return Stage(name, (sys.executable, "-c", code))
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; a container's init may reap it late."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except FileNotFoundError:
+        return True
 
 
 def finish(tmp_path: Path, plan: Plan) -> tuple[bool, Runner, str]:
@@ -80,8 +89,8 @@ def test_a_stage_is_stopped_with_its_children(tmp_path: Path) -> None:
     while not marker.exists() or not marker.read_text():
         assert running._watcher.is_alive()
     running.stop()
-    child = Path(f"/proc/{marker.read_text()}/stat")
-    assert not child.exists() or child.read_text().split()[2] == "Z"
+    child = int(marker.read_text())
+    wait_for(lambda: is_gone(child), "the child is gone", every_s=0.01)
 
 
 def test_stages_can_be_chosen() -> None:
