@@ -32,7 +32,7 @@ TALKATIVE: Final = ("gateway", "bridge", "agent", "slurmctld")
 
 _PYTHON: Final = (sys.executable, "-m")
 CHECKS: Final = (
-    Stage("lint", (*_PYTHON, "ruff", "check", ".")),
+    Stage("lint", (*_PYTHON, "ruff", "check", "--output-format=concise", ".")),
     Stage("format", (*_PYTHON, "ruff", "format", "--check", ".")),
     Stage("types", (*_PYTHON, "mypy")),
     Stage("imports", (str(Path(sys.executable).with_name("lint-imports")),)),
