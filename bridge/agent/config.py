@@ -46,8 +46,8 @@ def read_keys(config: AgentConfig) -> bytes:
     """
     if not os.access(config.slurm_key, os.R_OK):
         raise InputError(
-            f"the slurm-agent (uid {os.getuid()}) can't read {config.slurm_key}; mount Slurm's auth key there "
-            "(mode 0600, owned by SlurmUser), or set SLUICE_AGENT_SLURM_KEY"
+            f"the slurm-agent (uid {os.getuid()}) can't read {config.slurm_key}; mount Slurm's key there, "
+            "readable by SlurmUser alone, or set SLUICE_AGENT_SLURM_KEY"
         )
     try:
         key = config.jwt_key.read_bytes()

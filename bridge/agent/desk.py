@@ -122,13 +122,22 @@ class Desk:
     def _submit_by(self, way: Way, spec: JobSpec, *, uid: int, gid: int) -> Submitted:
         if way is Way.NATIVE and self._native is not None:
             return self._native.submit(spec, uid=uid, gid=gid)
-        answer = self._rest.post("job/submit", rest_job.request(spec, uid=uid, gid=gid))
+        try:
+            answer = self._rest.post("job/submit", rest_job.request(spec, uid=uid, gid=gid))
+        except SlurmRefused as error:
+            raise self._with_reason(error, spec, uid=uid, gid=gid) from error
         if not answer.get("job_id"):
             raise SlurmRefused("slurmrestd took the job without a number", errno=0)
         said = [str(answer.get("job_submit_user_msg") or "")]
         said += [str(warning.get("description") or "") for warning in answer.get("warnings") or []]
         messages = tuple(line for text in said for line in text.splitlines() if line)
         return Submitted(job_id=int(answer["job_id"]), messages=messages)
+
+    def _with_reason(self, error: SlurmRefused, spec: JobSpec, *, uid: int, gid: int) -> SlurmRefused:
+        if self._native is None:
+            return error
+        words = self._native.refusal(spec, uid=uid, gid=gid, errno=error.errno, deadline_s=self._health_s)
+        return SlurmRefused(words or error.message, errno=error.errno)
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as the user, so that accounting shows who did."""

@@ -58,6 +58,23 @@ def job(number: int) -> list[JobStatus]:
     return _read(answer[0])[1]
 
 
+def would_run(**fields: str | int | None) -> None:
+    """Ask slurmctld to judge a job that is not made; raises `CallFailed` with its refusal.
+
+    `fields` are slurm.h's names of job_desc_msg_t. What job_submit.lua says is written to stderr.
+    """
+    description = ffi.new("job_desc_msg_t *")
+    lib.slurm_init_job_desc_msg(description)
+    kept = []
+    for name, value in fields.items():
+        if isinstance(value, str):
+            kept.append(ffi.new("char[]", value.encode()))
+            setattr(description, name, kept[-1])
+        elif value is not None:
+            setattr(description, name, value)
+    _check(lib.sluice_would_run(description))
+
+
 def _check(errno: int) -> None:
     if errno:
         raise CallFailed(errno)
@@ -66,7 +83,7 @@ def _check(errno: int) -> None:
 def _read(listing: Any) -> tuple[int, list[JobStatus]]:  # noqa: ANN401 - a C structure
     try:
         records = listing.job_array
-        return listing.last_update, [_status(records[at]) for at in range(listing.record_count)]
+        return listing.last_update, [_status(records + at) for at in range(listing.record_count)]
     finally:
         lib.slurm_free_job_info_msg(listing)
 

@@ -29,6 +29,16 @@ typedef struct {
     ...;
 } job_info_msg_t;
 
+typedef struct {
+    char *account, *partition, *qos, *reservation, *name, *features, *comment, *admin_comment, *work_dir;
+    char *script, *array_inx, *dependency, *tres_per_job, *tres_per_node, *tres_per_socket, *tres_per_task;
+    char *req_nodes, *exc_nodes, *licenses;
+    uint32_t user_id, group_id, min_nodes, max_nodes, num_tasks, min_cpus, time_limit;
+    uint16_t cpus_per_task, ntasks_per_node;
+    uint64_t pn_min_memory;
+    ...;
+} job_desc_msg_t;
+
 void slurm_init(const char *conf);
 int sluice_load_jobs(time_t since, job_info_msg_t **jobs);
 int sluice_load_job(uint32_t number, job_info_msg_t **jobs);
@@ -38,6 +48,8 @@ void sluice_paths(slurm_job_info_t *job, char *out, char *err, int size);
 const char *sluice_reason(slurm_job_info_t *job);
 const char *sluice_strerror(int number);
 int sluice_ping(void);
+void slurm_init_job_desc_msg(job_desc_msg_t *description);
+int sluice_would_run(job_desc_msg_t *description);
 """
 
 SOURCE = r"""
@@ -47,8 +59,9 @@ SOURCE = r"""
 #include <slurm/slurm_errno.h>
 #include <slurm/slurm_version.h>
 
-/* libslurmfull exports it, slurm.h does not declare it. */
+/* libslurmfull exports these, slurm.h does not declare them. */
 extern char *slurm_job_state_reason_string(enum job_state_reason reason);
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *answer);
 
 /* Every call returns 0 or Slurm's error number, so that errno never has to cross into Python. */
 static int outcome(int rc)
@@ -104,6 +117,19 @@ static int sluice_ping(void)
 {
     errno = 0;
     return outcome(slurm_ping(0));
+}
+
+/* Judged by slurmctld and job_submit.lua like a submission, and no job is made. */
+static int sluice_would_run(job_desc_msg_t *description)
+{
+    will_run_response_msg_t *answer = NULL;
+    int number;
+
+    errno = 0;
+    number = outcome(slurm_job_will_run2(description, &answer));
+    if (answer)
+        slurm_free_will_run_response_msg(answer);
+    return number;
 }
 """
 

@@ -23,7 +23,7 @@ import structlog
 
 from bridge.errors import OutcomeUnknown, Unavailable
 from bridge.slurm.errnos import error_of
-from bridge.wire import ConnectionLost, receive_frame, send_frame
+from bridge.wire import ConnectionLost, raise_error, receive_frame, send_frame
 
 START_S: Final = 20.0
 _CHILD: Final = "bridge.agent.native_child"
@@ -108,6 +108,8 @@ class NativePool:
             raise self._lost(worker, op, ConnectionLost("ended"), write=write)
         self._idle.put(worker)
         said = list(frame["said"])
+        if "error" in frame:
+            raise_error(frame["error"])
         if "failed" in frame:
             failed = frame["failed"]
             raise error_of(failed["errno"], _words(said, failed["words"]), write=write)

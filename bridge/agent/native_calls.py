@@ -10,7 +10,8 @@ import threading
 from typing import Any
 
 from bridge.agent.native import NativePool
-from bridge.agent.native_job import attributes
+from bridge.agent.native_job import attributes, judged
+from bridge.errors import SluiceError, SlurmRefused
 from bridge.job import JobSpec
 from bridge.slurm.port import Submitted
 
@@ -60,6 +61,20 @@ class NativeCalls:
         """Set AllowAccounts."""
         wanted = {"partition": partition, "accounts": accounts}
         self.pool.call("set_partition_accounts", wanted, deadline_s=self._write_s, write=True)
+
+    def refusal(self, spec: JobSpec, *, uid: int, gid: int, errno: int, deadline_s: float) -> str:
+        """Return what slurmctld and job_submit.lua say against a job, empty when they don't say it again.
+
+        slurmrestd loses the sentence of job_submit.lua; slurmctld judges the same job once more, by
+        libslurm, where it is heard. Nothing is submitted.
+        """
+        try:
+            self.pool.call("judge", judged(spec, uid=uid, gid=gid), deadline_s=deadline_s, write=False)
+        except SlurmRefused as error:
+            return error.message if error.errno == errno else ""
+        except SluiceError:
+            return ""
+        return ""
 
     def ping(self, deadline_s: float) -> None:
         """Ask slurmctld for a sign of life."""

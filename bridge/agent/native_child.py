@@ -26,9 +26,10 @@ import pyslurm
 from pyslurm.core.job import submission
 
 from bridge.agent import libslurm
+from bridge.errors import SluiceError
 from bridge.slurm.codec import encode
 from bridge.slurm.port import NodeStatus, PartitionStatus
-from bridge.wire import ConnectionLost, receive_frame, send_frame
+from bridge.wire import ConnectionLost, error_frame, receive_frame, send_frame
 
 STDERR: Final = 2
 _PREFIX: Final = re.compile(r"^[\w./-]+: (?:error|fatal|info|debug\d?|warning): ")
@@ -91,20 +92,21 @@ def nodes(_args: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _node(node: Any) -> NodeStatus:  # noqa: ANN401 - pyslurm has no annotations
+    gpus = _typed_gpus(node.configured_gres)
     return NodeStatus(
         name=node.name,
         state=frozenset(_NODE_STATE_WORDS.findall(node.state)),
         reason=node.reason or "",
         cpus=node.total_cpus,
         memory_mib=node.real_memory,
-        gpus=_typed_gpus(node.configured_gres),
-        gpus_used=_typed_gpus(node.allocated_gres),
+        gpus=gpus,
+        gpus_used=dict.fromkeys(gpus, 0) | _typed_gpus(node.allocated_gres),
         partitions=tuple(node.partitions),
     )
 
 
 def _typed_gpus(gres: Mapping[str, int]) -> dict[str, int]:
-    counts = {}
+    counts: dict[str, int] = {}
     for name, count in gres.items():
         gpu, _, kind = name.removeprefix("gres/").partition(":")
         if gpu == "gpu" and kind:
@@ -133,6 +135,11 @@ def set_partition_accounts(args: Mapping[str, Any]) -> None:
     pyslurm.Partition(args["partition"]).modify(pyslurm.Partition(allowed_accounts=accounts))
 
 
+def judge(args: Mapping[str, Any]) -> None:
+    """Have slurmctld judge a job without making it."""
+    libslurm.would_run(**args)
+
+
 def ping(_args: Mapping[str, Any]) -> None:
     """Ask slurmctld for a sign of life."""
     libslurm.ping()
@@ -145,17 +152,21 @@ CALLS: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
     "nodes": nodes,
     "partitions": partitions,
     "set_partition_accounts": set_partition_accounts,
+    "judge": judge,
     "ping": ping,
 }
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Do one call; Slurm's refusals become a frame, anything else ends the child."""
+    """Do one call; refusals become a frame, a fault of ours ends the child with its traceback."""
     try:
         done = CALLS[request["op"]](request["args"])
     except (pyslurm.RPCError, libslurm.CallFailed) as error:
         words = error.words if isinstance(error, libslurm.CallFailed) else str(error.msg)
         return {"failed": {"errno": int(error.errno), "words": words}, "said": _said()}
+    except SluiceError as error:
+        # A value of Slurm's that this version doesn't know: it must reach whoever asked.
+        return {**error_frame(error), "said": _said()}
     except ValueError as error:
         # pyslurm's own parsers, before anything was sent.
         return {"failed": {"errno": -1, "words": str(error)}, "said": _said()}

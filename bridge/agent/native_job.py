@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from bridge.agent.carriage import CARRIAGE
 from bridge.agent.derive import minimum_cpus, warning
-from bridge.job import JobSpec
-from bridge.units import NO_VAL, to_epoch
+from bridge.job import UNLIMITED, JobSpec
+from bridge.units import INFINITE, NO_VAL, to_epoch
 
 _OTHERWISE: Final = frozenset(
     (
@@ -66,6 +66,39 @@ def attributes(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
             "allow_reservation_overlap": end.overlap_reservation,
         }
     return found
+
+
+def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
+    """Return slurm.h's fields (job_desc_msg_t) of what policy looks at; strings and whole numbers only."""
+    return {
+        "user_id": uid,
+        "group_id": gid,
+        "account": spec.account,
+        "partition": spec.partition,
+        "qos": spec.qos,
+        "reservation": spec.reservation,
+        "name": spec.name,
+        "features": spec.features,
+        "comment": spec.comment,
+        "admin_comment": spec.admin_comment,
+        "work_dir": spec.work_dir,
+        "script": spec.script.decode(),
+        "array_inx": spec.array,
+        "tres_per_job": spec.tres_per_job,
+        "tres_per_node": spec.tres_per_node,
+        "tres_per_socket": spec.tres_per_socket,
+        "tres_per_task": spec.tres_per_task,
+        "req_nodes": spec.nodelist,
+        "exc_nodes": spec.exclude,
+        "licenses": spec.licenses,
+        "min_nodes": spec.nodes_min,
+        "max_nodes": spec.nodes_max,
+        "num_tasks": spec.ntasks,
+        "min_cpus": minimum_cpus(spec),
+        "cpus_per_task": spec.cpus_per_task,
+        "ntasks_per_node": spec.ntasks_per_node,
+        "time_limit": INFINITE if spec.time_limit_min == UNLIMITED else spec.time_limit_min,
+    }
 
 
 def _or_unset(count: int | None) -> int:
