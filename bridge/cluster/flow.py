@@ -24,7 +24,7 @@ from bridge.cluster.parts import VOLUMES, names_of, stack_parts
 from bridge.cluster.plan import Observed, changes, container_name, plan, refuse_collisions
 from bridge.cluster.pool import LOCAL_POOL, Confinement, Pool
 from bridge.cluster.reporter import Reporter
-from bridge.cluster.stack import Stack, choose_port
+from bridge.cluster.stack import Stack, choose_port, port_is_free
 from bridge.cluster.status import slurm_version
 
 Selection: TypeAlias = Callable[[Sequence[Part]], Sequence[Part]]
@@ -115,4 +115,5 @@ def _port(client: docker.DockerClient, stack: Stack, observed: Observed, wished:
         wished=wished,
         kept=published or (kept if isinstance(kept, int) else None),
         kept_is_ours=published is not None and running,
+        is_free=port_is_free,
     )

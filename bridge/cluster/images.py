@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ LABEL_IMAGE: Final = "sh.sluice.image"
 
 HOST_CERTIFICATES: Final = Path("/usr/local/share/ca-certificates")
 """Debian's folder for certificate authorities of the site; builds trust them too."""
+
+COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+"""Docker colours what a build writes to standard error."""
 
 SOURCES: Final = ("pyproject.toml", "uv.lock", "uv-bootstrap.txt")
 """What an environment is made from, beside the code."""
@@ -177,7 +181,7 @@ class Builder:
                 decode=True,
             )
             for event in stream:
-                for line in str(event.get("stream", "")).splitlines():
+                for line in COLOURS.sub("", str(event.get("stream", ""))).splitlines():
                     if line.strip():
                         lines.append(line.rstrip())
                         self.report.line(line.strip())

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +94,9 @@ class Stack:
             yield
 
 
-def choose_port(*, wished: int | None, kept: int | None, kept_is_ours: bool) -> int:
+def choose_port(
+    *, wished: int | None, kept: int | None, kept_is_ours: bool, is_free: Callable[[int], bool]
+) -> int:
     """Choose the gateway's port on the loopback.
 
     Parameters
@@ -105,6 +107,8 @@ def choose_port(*, wished: int | None, kept: int | None, kept_is_ours: bool) -> 
         The port of the last `up`.
     kept_is_ours
         Whether our own gateway listens on `kept` now: then it is not free, and still right.
+    is_free
+        Tells whether nobody listens on a port (`port_is_free`).
 
     Raises
     ------
@@ -112,13 +116,13 @@ def choose_port(*, wished: int | None, kept: int | None, kept_is_ours: bool) -> 
         The wished port is taken, or all of ours are.
     """
     if wished is not None:
-        if (wished == kept and kept_is_ours) or _is_free(wished):
+        if (wished == kept and kept_is_ours) or is_free(wished):
             return wished
         raise Unavailable(f"port {wished} on 127.0.0.1 is taken; choose another with --port", part="gateway")
-    if kept is not None and (kept_is_ours or _is_free(kept)):
+    if kept is not None and (kept_is_ours or is_free(kept)):
         return kept
     for port in range(FIRST_PORT, LAST_PORT + 1):
-        if _is_free(port):
+        if is_free(port):
             return port
     raise Unavailable(
         f"ports {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are all taken; choose one with --port",
@@ -126,7 +130,8 @@ def choose_port(*, wished: int | None, kept: int | None, kept_is_ours: bool) -> 
     )
 
 
-def _is_free(port: int) -> bool:
+def port_is_free(port: int) -> bool:
+    """Whether nobody listens on this port of the loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
