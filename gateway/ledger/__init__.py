@@ -1,1 +1,1 @@
-"""The ledger: accounting rows become entries, entries become balances and reports."""
+"""The ledger: what runs used, in whole TRES-seconds, append-only, exact at every border."""

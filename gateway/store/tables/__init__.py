@@ -1,7 +1,31 @@
 """Rows as SQLModel classes; built only by the store, from validated values."""
 
+from gateway.store.tables.cursors import CursorRow
+from gateway.store.tables.entries import (
+    DAYS,
+    ENTRIES,
+    PAYERS,
+    RUNNING,
+    DayRow,
+    EntryRow,
+    PayerRow,
+    RunningRow,
+)
 from gateway.store.tables.intents import IntentRow
 from gateway.store.tables.jobs import JobRow
 from gateway.store.tables.keys import KeyRow
 
-__all__ = ["IntentRow", "JobRow", "KeyRow"]
+__all__ = [
+    "DAYS",
+    "ENTRIES",
+    "PAYERS",
+    "RUNNING",
+    "CursorRow",
+    "DayRow",
+    "EntryRow",
+    "IntentRow",
+    "JobRow",
+    "KeyRow",
+    "PayerRow",
+    "RunningRow",
+]

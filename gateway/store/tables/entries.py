@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
@@ -34,9 +35,10 @@ class EntryRow(SQLModel, table=True):
         sa.UniqueConstraint(
             "cluster", "db_index", "revision", "reversal", "payer_id", name="uq_usage_entries"
         ),
-        # Starts and ends within a span are what cuts a day at a border (`gateway.ledger.day`).
-        sa.Index("ix_usage_entries_start", "start_s"),
-        sa.Index("ix_usage_entries_end", "end_s"),
+        # Starts and ends within a span are what cuts a day at a border (`gateway.ledger.day`); both
+        # columns, so that runs of no length are found in the index alone.
+        sa.Index("ix_usage_entries_start", "start_s", "end_s"),
+        sa.Index("ix_usage_entries_end", "end_s", "start_s"),
         sa.Index(
             "ix_usage_entries_suspended",
             "end_s",
@@ -117,3 +119,15 @@ class RunningRow(SQLModel, table=True):
     """Whether a row of it came since the last complete scan."""
     missing: bool
     """Whether the last complete scan did not show it."""
+
+
+def _table(row: type[SQLModel]) -> sa.Table:
+    table: sa.Table = SQLModel.metadata.tables[str(row.__tablename__)]
+    return table
+
+
+PAYERS: Final = _table(PayerRow)
+ENTRIES: Final = _table(EntryRow)
+DAYS: Final = _table(DayRow)
+RUNNING: Final = _table(RunningRow)
+"""The tables themselves, for statements on columns: reports read tuples, not objects."""
