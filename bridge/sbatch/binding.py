@@ -8,12 +8,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from bridge.sbatch.ctext import lower, tokens
 from bridge.sbatch.integers import LONG_MAX, strtol
 from bridge.sbatch.refusal import bad_option
 
+MOST_REPEATS: Final = 4096
 SHARED_GRES: Final = ("mps", "shard")
 _NUMBER_LIST = re.compile(r"[0-9]+(\*[0-9]+)?")
 _MASK_LIST = re.compile(r"(0x)?[0-9a-fA-F]+(\*[0-9]+)?")
@@ -132,7 +134,14 @@ def _mem_bind_list(token: str, word: str) -> str:
     for item in tokens(listed[0], ","):
         if not pattern.fullmatch(item):
             raise _complaint(f"Failed to validate number: {item}, the offending character is {item[-1:]}")
-    return f"{name}:{listed[0]}"
+    return f"{name}:{','.join(_repeated(listed[0]))}"
+
+
+def _repeated(text: str) -> Iterator[str]:
+    """Write ``0x3*2`` out as sbatch does: ``3,3``."""
+    for item in tokens(text, ","):
+        value, _, times = item.removeprefix("0x").partition("*")
+        yield from [value] * min(int(times or 1), MOST_REPEATS)
 
 
 def _complaint(message: str) -> Exception:

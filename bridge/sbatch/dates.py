@@ -153,8 +153,9 @@ def _read_clock(text: str, at: int, parts: _Parts) -> int:
     if match is None:
         raise NotAMoment(at)
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
-    if hour > 23 or minute > 59 or second > 59:
-        raise NotAMoment(at)
+    for group, value, most in (("hour", hour, 23), ("minute", minute, 59), ("second", second, 59)):
+        if value > most:
+            raise NotAMoment(match.end(group) - 2)
     half = lower(match["half"] or "")
     if (half == "pm" and hour > 12) or (half == "am" and hour > 12):
         raise NotAMoment(match.end() - 2)

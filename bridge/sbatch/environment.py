@@ -85,7 +85,7 @@ def _submission(draft: Draft, context: SubmitContext) -> dict[str, str]:
 def _said(draft: Draft, hint: str | None) -> dict[str, str]:
     """What sbatch sets only where nothing stands yet."""
     wanted = {
-        "SLURM_EXPORT_ENV": draft.export if lower(draft.export or "all") != "all" else None,
+        "SLURM_EXPORT_ENV": None if _all(draft.export) else draft.export,
         "SLURM_HINT": hint,
         "SLURM_CONTAINER": draft.container,
         "SLURM_CONTAINER_ID": draft.container_id,
@@ -95,9 +95,9 @@ def _said(draft: Draft, hint: str | None) -> dict[str, str]:
 
 def _exported(draft: Draft, own: dict[str, str]) -> tuple[dict[str, str], bool]:
     """Apply ``--export``; also return whether the login environment is loaded on the node."""
-    match lower(draft.export or "all"):
-        case "all":
-            return dict(own), False
+    if _all(draft.export):
+        return dict(own), False
+    match lower(draft.export or ""):
         case "nil":
             return _of_slurm(own), False
         case "none":
@@ -112,6 +112,10 @@ def _exported(draft: Draft, own: dict[str, str]) -> tuple[dict[str, str], bool]:
         elif token in own:
             job[token] = own[token]
     return job | _of_slurm(own), True
+
+
+def _all(export: str | None) -> bool:
+    return export is None or lower(export) == "all"
 
 
 def _of_slurm(own: dict[str, str]) -> dict[str, str]:

@@ -45,6 +45,8 @@ class _Validation:
     said: list[str] = field(default_factory=list)
     gpu: bool = False
     cpus_per_gres: int = 0
+    checked: set[tuple[str, str | None]] = field(default_factory=set)
+    mixed: bool = False
 
     def take(self, text: str | None, into: str) -> None:
         """Read one text; a fault in it is remembered and the next text still read."""
@@ -70,6 +72,16 @@ class _Validation:
             return
         self.gpu |= name == "gpu"
         one.total = max(one.total, count * self._times(into))
+
+    def note(self, key: tuple[str, str | None]) -> None:
+        """Remember a resource that agreed; see whether it was named both with and without a type."""
+        self.checked.add(key)
+        self.mixed |= self.mixes((key[0], None))
+
+    def mixes(self, key: tuple[str, str | None]) -> bool:
+        """Whether this is a resource without a type that was also named with one."""
+        typed = any(name == key[0] and type_ is not None for name, type_ in self.checked)
+        return key[1] is None and key in self.checked and typed
 
     def _times(self, into: str) -> int:
         counts = self.counts
@@ -156,7 +168,7 @@ def _tasks_and_gpus(state: _Validation) -> None:
             one = state.found.setdefault(("gpu", None), Requested(name="gpu", type=None))
             one.ntasks_per_gres, one.per_job = per_gpu, gpus
             one.total = max(one.total, gpus)
-            state.gpu = True
+        state.gpu |= bool(state.found)
     else:
         state.said.append(
             "sbatch: error: gres_job_state_validate: --ntasks-per-tres needs either a GRES GPU"
@@ -169,31 +181,41 @@ def _agree(state: _Validation, texts: Texts) -> None:
     for text, kind in ((texts.memory_per_tres, "mem_per_tres"), (texts.cpus_per_tres, "cpus_per_tres")):
         if text and not state.gpu:
             raise refused(f"sbatch: error: Requested {kind}={text} but did not request any GPU.")
+    fault = _agree_one_by_one(state)
+    if fault is None and _names(state) & set(SHARED) and "gpu" in (texts.tres_freq or ""):
+        fault = ("", INVALID)
+    if state.mixed:  # sbatch forgets what it found before, when a type is both named and not
+        if any(state.mixes(key) and one.asked for key, one in state.found.items()):
+            raise refused(*state.said, reason=INVALID_TYPE)
+    elif fault is not None:
+        raise refused(*state.said, reason=fault[1])
+
+
+def _agree_one_by_one(state: _Validation) -> tuple[str, str] | None:
+    """Check each resource; stop at the first that disagrees."""
     cpus = 0
-    for one in state.found.values():
-        fault = check(one, state.counts)
-        if fault:
-            raise refused(f"sbatch: error: {fault}")
+    seen: set[str] = set()
+    fault: tuple[str, str] | None = None
+    for key, one in state.found.items():
+        sentence = check(one, state.counts)
+        if sentence:
+            state.said.append(f"sbatch: error: {sentence}")
+        seen.add(one.name)
+        if sentence or ("gpu" in seen and seen & set(SHARED)):
+            fault = (sentence, INVALID)
+            break
         if one.name == "gpu":
             cpus += state.cpus_per_gres * one.total
-    names = {one.name for one in state.found.values()}
-    if "gpu" in names and names & set(SHARED):
-        raise refused()
+        state.note(key)
     _raise_cpus(state.counts, cpus)
-    if names & set(SHARED) and "gpu" in (texts.tres_freq or ""):
-        raise refused()
-    _no_mixed_types(state)
+    return fault
+
+
+def _names(state: _Validation) -> set[str]:
+    return {one.name for one in state.found.values()}
 
 
 def _raise_cpus(counts: Counts, cpus: int) -> None:
     counts.cpus_min = max(counts.cpus_min, cpus)
     if counts.cpus_per_task is not None and counts.ntasks is not None:
         counts.cpus_min = max(counts.cpus_min, counts.cpus_per_task * counts.ntasks)
-
-
-def _no_mixed_types(state: _Validation) -> None:
-    """One resource both with and without a type: only CPUs or memory for each may lack the type."""
-    for (name, type_), one in state.found.items():
-        typed = any(other == name and with_type for other, with_type in state.found)
-        if type_ is None and typed and (one.per_job or one.per_node or one.per_socket or one.per_task):
-            raise refused(reason=INVALID_TYPE)

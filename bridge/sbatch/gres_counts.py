@@ -41,6 +41,11 @@ class Requested:
     ntasks_per_gres: int | None = None
     total: int = 0
 
+    @property
+    def asked(self) -> bool:
+        """Whether a number of it was asked, not only CPUs or memory for each."""
+        return bool(self.per_job or self.per_node or self.per_socket or self.per_task)
+
 
 def _order(one: Requested, counts: Counts) -> str:
     n = one.name

@@ -114,7 +114,7 @@ def _tasks_and_nodes(draft: Draft) -> None:
         draft.nodes_max = min(draft.nodes_max, draft.ntasks)
         if draft.ntasks < draft.nodes_min:
             draft.warnings.append(
-                f"can't run {draft.ntasks} processes on {draft.nodes_min} nodes,"
+                f"sbatch: warning: can't run {draft.ntasks} processes on {draft.nodes_min} nodes,"
                 f" setting nnodes to {draft.ntasks}"
             )
             draft.nodes_min = draft.nodes_max = draft.ntasks

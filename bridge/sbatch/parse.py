@@ -6,6 +6,7 @@ draft is settled and built. Faults come out as `ScriptError`, the first that sba
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -16,8 +17,9 @@ from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
 from bridge.sbatch.say import GETOPT, Speaker
-from bridge.sbatch.scan import Word, directives
+from bridge.sbatch.scan import OLD_WORD, Word, directives
 
+_PREFIX: Final = re.compile(r"^sbatch: (?:error: |fatal: |warning: )?")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -98,9 +100,7 @@ def _read_script(script: bytes, file_name: str | None, speaker: Speaker) -> None
     file = (file_name or "stdin").rpartition("/")[2]
     found = directives(script, file)
     if found.old_word:
-        speaker.draft.warnings.append(
-            "Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
-        )
+        speaker.draft.warnings.append(OLD_WORD)
     end = GETOPT.read(found.words, speaker.directive)
     if end < len(found.words):
         word = speaker.at = found.words[end]
@@ -138,11 +138,8 @@ def _client(draft: Draft) -> ClientOptions:
 def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
     """Say where the fault is: the word being read, else where the option was last said."""
     line, column, written = speaker.place(refusal.option)
-    words = "\n".join(refusal.words)
-    reason = " ".join(
-        text.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ")
-        for text in refusal.words
-    )
+    words = "\n".join((*speaker.draft.warnings, *refusal.words))
+    reason = " ".join(map(_sentence, refusal.words))
     where = f"line {line}, column {column}: " if line is not None else ""
     about = f"{written}: " if written and written not in reason else ""
     return ScriptError(
@@ -151,3 +148,8 @@ def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
         slurm_words=None if isinstance(refusal, Unsupported) else words,
         exit_code=refusal.exit_code,
     )
+
+
+def _sentence(line: str) -> str:
+    """Take sbatch's prefixes off a line."""
+    return _PREFIX.sub("", line)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from bridge.sbatch.refusal import fatal
+from bridge.sbatch.refusal import Refusal, fatal
 
 _MAGIC = re.compile(rb"^#(?:SBATCH|SLURM)([^\n]*)", re.MULTILINE)
 _COMMAND = re.compile(rb"^[ \t\v\f\r]*+[^ \t\v\f\r\n#]", re.MULTILINE)
@@ -27,6 +27,9 @@ _PIECE = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)")
 _BLANK: Final = " \t\v\f\r"
+OLD_WORD: Final = (
+    "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
+)
 _FOREIGN_COMMANDS: Final = 100
 """sbatch looks for #PBS and #BSUB until it has seen more than 100 lines that aren't comments."""
 
@@ -79,7 +82,10 @@ def directives(script: bytes, file: str) -> Directives:
         if _HETJOB.match(text.lstrip(_BLANK)):
             return Directives(tuple(words), line + 1, old_word)
         offset = match.start(1) - match.start()
-        words += split(text, line=line + 1, offset=offset, file=file)
+        try:
+            words += split(text, line=line + 1, offset=offset, file=file)
+        except Refusal as refusal:
+            raise refusal.after(*[OLD_WORD] * old_word) from None
     return Directives(tuple(words), None, old_word)
 
 
