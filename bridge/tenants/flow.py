@@ -177,11 +177,12 @@ class Tenants:
             table=table_of([sourced.tenant for sourced in documents], pool),
         )
 
-    def _plan(self, wanted: _Wanted) -> Plan:
+    def _plan(self, wanted: _Wanted, *, live: LiveJobs | None = None) -> Plan:
         want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
         have = self._slurm.accounting_state()
-        # All jobs are listed only when somebody leaves; most passes see nothing to do.
-        live = self._live() if leaving(want, have) else {}
+        if live is None:
+            # All jobs are listed only when somebody leaves; most passes see nothing to do.
+            live = self._live() if leaving(want, have) else {}
         return plan(want, have, self._slurm.partitions(), live)
 
     def _live(self) -> LiveJobs:
@@ -207,7 +208,22 @@ class Tenants:
         new = wanted.uids.keys() - self._users.known().keys()
         if self._users.write(wanted.uids, full_names(wanted.documents)):
             actions += [Action("create", "user", user, f"uid {wanted.uids[user]}") for user in sorted(new)]
+        steps = self._plan(wanted, live={})
+        self._put(steps)
+        actions += [action for action in steps.actions if action.verb in ("create", "change")]
+        if self._policy.write(render(wanted.table)):
+            actions.append(Action("change", "table", "table.lua"))
+        if not steps.removals:
+            return tuple(actions), {}
+        # Only now, when the table lets no new job of theirs in, are the jobs of those who leave counted.
         steps = self._plan(wanted)
+        self._put(steps)
+        for gone in steps.removals:
+            self._slurm.remove_association(account=gone.account, user=gone.user)
+        self._open_partitions(self._plan(wanted))
+        return (*actions, *steps.actions), steps.draining
+
+    def _put(self, steps: Plan) -> None:
         if steps.qos:
             self._slurm.put_qos(steps.qos)
         if steps.accounts:
@@ -215,21 +231,6 @@ class Tenants:
         if steps.associations:
             self._slurm.put_associations(steps.associations)
         self._open_partitions(steps)
-        actions += [action for action in steps.actions if action.verb != "remove"]
-        if self._policy.write(render(wanted.table)):
-            actions.append(Action("change", "table", "table.lua"))
-        removed, draining = self._remove(wanted, steps)
-        return (*actions, *removed), draining
-
-    def _remove(self, wanted: _Wanted, steps: Plan) -> tuple[tuple[Action, ...], Mapping[str, str]]:
-        if not steps.removals:
-            return (), steps.draining
-        # Jobs are counted again: now that the table is in force no new one can come.
-        steps = self._plan(wanted)
-        for gone in steps.removals:
-            self._slurm.remove_association(account=gone.account, user=gone.user)
-        self._open_partitions(self._plan(wanted))
-        return tuple(action for action in steps.actions if action.verb == "remove"), steps.draining
 
     def _open_partitions(self, steps: Plan) -> None:
         for partition, accounts in steps.partition_accounts.items():
