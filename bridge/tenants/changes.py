@@ -7,8 +7,7 @@ the documents as they would be, the actions that a person reads, and the faults 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from pathlib import PurePath
+from collections.abc import Mapping, Sequence
 
 from bridge.errors import TenantError
 from bridge.policy.pool import Pool, PoolFault, Sourced, capacity_faults, guarantees
@@ -21,7 +20,7 @@ def merged(
 ) -> tuple[tuple[Text, ...], tuple[Action, ...]]:
     """Put the given documents over those in the folder; a tenant keeps the file that it is in.
 
-    With `prune` the given documents are all that stay. Raises `TenantError`.
+    The names of the given files are only for messages: a new tenant's document becomes ``NAME.yaml``. With `prune` the given documents are all that stay. Raises `TenantError`.
     """
     sourced = parse_all(given)
     _check_files(sourced, given)
@@ -32,12 +31,20 @@ def merged(
     actions: list[Action] = []
     for item in sourced:
         name = item.tenant.name
-        file = file_of.get(name, f"{name}.yaml")
+        file = file_of.get(name) or _free(name, file_of)
         after[file] = text_of[item.file]
         if old.get(file) != after[file]:
             actions.append(Action("change" if file in old else "create", "document", name))
     actions.extend(Action("remove", "document", name) for name, file in file_of.items() if file not in after)
     return tuple(Text(file, text) for file, text in sorted(after.items())), tuple(actions)
+
+
+def _free(name: str, file_of: Mapping[str, str]) -> str:
+    # Another tenant's document may lie in a file of this name, put there by hand.
+    file = f"{name}.yaml"
+    while file in file_of.values():
+        file = f"_{file}"
+    return file
 
 
 def without(before: Sequence[Text], name: str) -> tuple[Text, ...]:
@@ -70,8 +77,6 @@ def _check_files(sourced: Sequence[Sourced], given: Sequence[Text]) -> None:
     for file in dict.fromkeys(files):
         if files.count(file) > 1:
             wrong.append(PoolFault(file, "", "two documents have this file name; give each its own"))
-        if PurePath(file).name != file:
-            wrong.append(PoolFault(file, "", "give the file's name alone, without a folder"))
     refuse(wrong)
 
 

@@ -44,7 +44,11 @@ def _run(options: argparse.Namespace) -> Any:  # noqa: ANN401 - JSON as the brid
             return client.call("health")
         case "remove":
             return client.call(
-                "remove", name=options.name, actor=options.actor, timeout_s=SLACK_S + options.wait
+                "remove",
+                name=options.name,
+                actor=options.actor,
+                wait_s=options.wait,
+                timeout_s=SLACK_S + options.wait,
             )
         case command:
             return client.call(

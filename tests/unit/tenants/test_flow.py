@@ -206,3 +206,25 @@ def test_an_empty_folder_is_fine_and_closes_the_partitions(site: Site) -> None:
     site.tenants.reconcile()
     assert site.slurm.partition_table["h100"].allow_accounts == {"root"}
     assert site.tenants.reconcile() == ()
+
+
+def test_a_document_given_by_its_path_becomes_a_file_of_the_tenants_name(site: Site) -> None:
+    site.apply(Text("some/where/else.yml", document("astro", "ada").text))
+    assert [path.name for path in (site.root / "tenants").glob("*.yaml")] == ["astro.yaml"]
+
+
+def test_another_tenants_file_is_never_overwritten(site: Site) -> None:
+    (site.root / "tenants").mkdir()
+    (site.root / "tenants" / "other.yaml").write_text(document("astro", "ada").text)
+    site.apply(document("other", "bela"))
+    assert sorted(site.tenants.view.states) == ["astro", "other"]
+
+
+def test_a_document_that_was_broken_by_hand_is_mended_by_applying_a_good_one(site: Site) -> None:
+    site.apply(document("astro", "ada"))
+    (site.root / "tenants" / "astro.yaml").write_text("name: [")
+    with pytest.raises(TenantError, match="not readable as YAML"):
+        site.tenants.reconcile()
+    assert ("astro", "ada") in site.slurm.associations
+    site.apply(document("astro", "ada"))
+    assert site.tenants.reconcile() == ()
