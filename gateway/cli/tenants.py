@@ -97,7 +97,7 @@ def remove(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = F
 
 
 def documents(files: list[Path]) -> list[dict[str, str]]:
-    """Read files, and the ``*.yaml`` of folders, as the bridge takes them."""
+    """Read files, and the ``*.yaml`` of folders, as the bridge takes them: by their names alone."""
     found: list[dict[str, str]] = []
     for given in files:
         paths = sorted([*given.glob("*.yaml"), *given.glob("*.yml")]) if given.is_dir() else [given]
@@ -105,11 +105,16 @@ def documents(files: list[Path]) -> list[dict[str, str]]:
             raise InputError(f"{given}: no *.yaml in this folder; name the documents")
         for path in paths:
             try:
-                found.append({"file": str(path), "text": path.read_text(encoding="utf-8")})
+                found.append({"file": path.name, "text": path.read_text(encoding="utf-8")})
             except OSError as error:
                 raise InputError(f"{path} can't be read: {error.strerror}") from error
             except UnicodeDecodeError as error:
                 raise InputError(f"{path} is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    names = [source["file"] for source in found]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(
+            f"two of the files are called {doubled[0]}; the bridge keeps them by name: rename one"
+        )
     return found
 
 
