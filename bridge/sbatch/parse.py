@@ -91,7 +91,7 @@ def _parse(
     hint = layout.settle(draft)
     spec = build.build(draft, context, script=script, argv=argv, hint=hint)
     return ParsedScript(
-        spec=spec, warnings=tuple(draft.warnings), origins=dict(draft.origins), client=_client(draft)
+        spec=spec, warnings=tuple(map(_sentence, draft.warnings)), origins=dict(draft.origins), client=_client(draft)
     )
 
 

@@ -1,0 +1,178 @@
+"""What `parse` promises beyond sbatch's verdict: places, origins, precedence, defaults, refusals by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from bridge.errors import ScriptError
+from bridge.sbatch import ParsedScript, parse
+from tests.unit.sbatch.description import LOGIN, context_of
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+
+
+def read(
+    *lines: str,
+    arguments: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    name: str | None = "train.sh",
+    now: datetime = NOW,
+    **context: Any,
+) -> ParsedScript:
+    script = "\n".join(("#!/bin/bash", *lines, "hostname", "")).encode()
+    return parse(
+        script, arguments=arguments, variables=variables or {}, context=context_of(name, now=now, **context)
+    )
+
+
+def refused(*lines: str, **said: Any) -> ScriptError:
+    with pytest.raises(ScriptError) as caught:
+        read(*lines, **said)
+    return caught.value
+
+
+def test_a_script_stays_byte_identical() -> None:
+    script = b"#!/bin/sh\n#SBATCH -n2\necho \xff\xfe\n"
+    assert parse(script, context=context_of("a", now=NOW)).spec.script == script
+
+
+def test_arguments_go_over_variables_and_variables_over_directives() -> None:
+    line, variable = "#SBATCH --time=10", {"SBATCH_TIMELIMIT": "20"}
+    assert read(line).spec.time_limit_min == 10
+    assert read(line, variables=variable).spec.time_limit_min == 20
+    assert read(line, variables=variable, arguments=["-t", "30"]).spec.time_limit_min == 30
+
+
+def test_each_value_has_the_place_that_it_came_from() -> None:
+    parsed = read("", "#SBATCH -n2  --mem=1G", variables={"SBATCH_QOS": "q"}, arguments=["-t5"])
+    origins = parsed.origins
+    assert (origins["mem"].source, origins["mem"].text, origins["mem"].line, origins["mem"].column) == (
+        *("script", "--mem=1G", 3, 14),
+    )
+    assert (origins["qos"].source, origins["qos"].text) == ("environment", "SBATCH_QOS")
+    assert (origins["time"].source, origins["time"].text) == ("argument", "-t5")
+
+
+def test_an_error_names_line_column_option_and_sbatch_s_words() -> None:
+    error = refused("#SBATCH -n2", "#SBATCH --mem=1G  --time=1d")
+    assert error.message == "line 3, column 19: --time=1d: Invalid --time specification"
+    assert error.details["errors"] == [
+        {"line": 3, "column": 19, "option": "time", "message": "Invalid --time specification"}
+    ]
+    assert error.details["slurm_words"] == "sbatch: error: Invalid --time specification"
+    assert error.details["exit_code"] == 255
+
+
+def test_a_bad_variable_is_named() -> None:
+    assert refused(variables={"SBATCH_TIMELIMIT": "soon"}).message.startswith(
+        "SBATCH_TIMELIMIT: Invalid --time"
+    )
+
+
+def test_a_combination_is_placed_where_one_of_its_options_stands() -> None:
+    error = refused("#SBATCH --exclusive", "#SBATCH -s")
+    assert error.details["exit_code"] == 1
+    assert error.details["errors"][0]["line"] == 2  # type: ignore[index] # a list of dicts
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("#SBATCH --segment=2", "segment"),
+        ("#SBATCH --bbf=/etc/passwd", "bbf"),
+        ("#SBATCH --export-file=/etc/passwd", "export-file"),
+        ("#SBATCH -F /etc/passwd", "nodefile"),
+        ("#SBATCH -w ./hosts", "nodelist"),
+        ("#SBATCH --external", "external"),
+        ("#SBATCH hetjob", "hetjob"),
+        ("#SBATCH --requeue=expedite", "requeue"),
+    ],
+)
+def test_what_can_t_be_carried_is_refused_by_name(line: str, option: str) -> None:
+    error = refused(line)
+    assert f"--{option}: " in error.message
+    assert error.details["errors"][0]["line"] == 2  # type: ignore[index] # a list of dicts
+    assert error.details["slurm_words"] is None
+
+
+def test_root_s_options_are_refused_in_sbatch_s_words() -> None:
+    assert "only permitted by root user" in refused("#SBATCH --uid=0").message
+
+
+def test_the_name_is_the_file_s_or_sbatch() -> None:
+    assert read(name="/tmp/x/train.sh").spec.name == "train.sh"
+    assert read(name=None).spec.name == "sbatch"
+    assert read("#SBATCH -J mine").spec.name == "mine"
+
+
+def test_paths_begin_in_the_working_directory() -> None:
+    spec = read("#SBATCH -o out/%j -e /abs --chdir=sub").spec
+    assert (spec.work_dir, spec.stdout, spec.stderr) == ("/home/ada/sub", "/home/ada/sub/out/%j", "/abs")
+    assert spec.stdin == "/dev/null"
+
+
+def test_without_export_the_job_gets_login_and_request_and_no_more() -> None:
+    environment = read(environment={"MINE": "1", "SLURM_JWT": "secret"}).spec.environment
+    assert environment["MINE"] == "1"
+    assert {name: environment[name] for name in LOGIN} == LOGIN
+    assert "SLURM_JWT" not in environment
+    assert environment["SLURM_SUBMIT_DIR"] == "/home/ada"
+
+
+def test_export_none_keeps_only_slurm_s_own() -> None:
+    environment = read("#SBATCH --export=NONE", environment={"MINE": "1", "SLURM_X": "y"}).spec.environment
+    assert "MINE" not in environment
+    assert "HOME" not in environment
+    assert (environment["SLURM_X"], environment["SLURM_GET_USER_ENV"]) == ("y", "1")
+
+
+def test_export_of_names_and_values() -> None:
+    spec = read("#SBATCH --export=MINE,N=2,NOT_THERE", environment={"MINE": "1", "OTHER": "2"}).spec
+    assert (spec.environment["MINE"], spec.environment["N"]) == ("1", "2")
+    assert not {"OTHER", "NOT_THERE", "HOME"} & set(spec.environment)
+
+
+def test_variables_of_an_outer_job_are_no_options() -> None:
+    assert read(variables={"SLURM_NTASKS": "5", "SLURM_TIMELIMIT": "3"}).spec.ntasks is None
+
+
+def test_client_options_don_t_reach_the_job() -> None:
+    parsed = read("#SBATCH --wait --parsable", arguments=["--test-only", "-Q"])
+    client = parsed.client
+    assert (client.wait, client.parsable, client.test_only, client.quiet) == (True, True, True, True)
+
+
+def test_a_wrapped_command_is_a_script() -> None:
+    parsed = parse(b"", arguments=["--wrap=hostname", "-n2"], context=context_of(None, now=NOW))
+    assert parsed.spec.script == b"#!/bin/sh\n# This script was created by sbatch --wrap.\n\nhostname\n"
+    assert (parsed.spec.name, parsed.spec.ntasks) == ("wrap", 2)
+    with pytest.raises(ScriptError, match="not permitted with --wrap"):
+        read(arguments=["--wrap=x"])
+
+
+def test_begin_is_read_in_the_cluster_s_zone() -> None:
+    now = NOW.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert read("#SBATCH --begin=2027-01-20T12:00", now=now).spec.begin == datetime(
+        2027, 1, 20, 6, 30, tzinfo=UTC
+    )
+
+
+def test_warnings_are_sentences() -> None:
+    assert read("#SBATCH -N4 -n2").warnings == ("can't run 2 processes on 4 nodes, setting nnodes to 2",)
+
+
+def test_a_value_that_is_no_text_is_refused_by_name() -> None:
+    with pytest.raises(ScriptError, match="not UTF-8"):
+        parse(b"#!/bin/sh\n#SBATCH --comment=\xff\n", context=context_of("a", now=NOW))
+
+
+def test_a_script_may_be_4_mib_and_no_byte_more() -> None:
+    largest = b"#!/bin/sh\n".ljust(4 * 1024 * 1024, b"#")
+    context = context_of("a", now=NOW)
+    assert parse(largest, context=context).spec.script is largest
+    with pytest.raises(ScriptError, match="too long"):
+        parse(largest + b"#", context=context)
