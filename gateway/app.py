@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from fastapi import FastAPI
@@ -45,7 +45,7 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
     # A factory whose pages load their scripts from this server, never from a CDN.
     app: FastAPI = FastAPIOffline(
         title="Sluice",
-        version=version("sluice"),
+        version=_version(),
         description=DESCRIPTION,
         lifespan=lifespan,
     )
@@ -59,3 +59,10 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
 
     app.add_middleware(Around, metrics=metrics, max_body_bytes=max_body_bytes)
     return app
+
+
+def _version() -> str:
+    try:
+        return version("sluice")
+    except PackageNotFoundError:
+        return "0"  # run from a folder of sources, as in the images

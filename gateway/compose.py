@@ -13,9 +13,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bridge.slurm.client import AgentClient
 from ulid import ULID
 
+from bridge.slurm.client import AgentClient
 from bridge.slurm.port import Slurm
 from bridge.wire import Client
 from gateway.auth import Authenticator
@@ -109,7 +109,13 @@ def compose(
         submitter=submitter,
         ledger=ledger,
         logs=Logs(files),
-        readiness=Readiness(store=store, slurm=slurm, directory=directory, files=files),
+        readiness=Readiness(
+            store=store,
+            slurm=slurm,
+            directory=directory,
+            files=files,
+            remembered_s=settings.readiness_remembered_s,
+        ),
         metrics=metrics,
     )
 

@@ -51,6 +51,9 @@ class Settings(BaseSettings):
     key_cache_s: Seconds = 2.0
     """How long a key that was found is trusted: a revoked key ends within it."""
 
+    readiness_remembered_s: Seconds = 1.0
+    """How long an answer of /readyz is shared."""
+
     submit_settle_s: Seconds = 45.0
     """Longest time that the slurm-agent may still work on a submission of a process that died; above
     the agent's own deadline for one. Until then a missing job isn't proof that it was not submitted."""

@@ -24,8 +24,6 @@ from gateway.store.engine import Store
 
 ANSWER_S: Final = 5.0
 """A part that is silent for longer is not healthy."""
-REMEMBERED_S: Final = 1.0
-"""Answers are shared for that long: the route is open to everybody."""
 NEEDED: Final = frozenset({"store", "slurm-agent", "slurmctld", "tenants"})
 
 
@@ -44,19 +42,22 @@ class Part:
 
 
 class Readiness:
-    """Asks all parts at once."""
+    """Asks all parts at once; answers are shared for `remembered_s`: the route is open to everybody."""
 
-    def __init__(self, *, store: Store, slurm: Slurm, directory: Directory, files: Client) -> None:
+    def __init__(
+        self, *, store: Store, slurm: Slurm, directory: Directory, files: Client, remembered_s: float
+    ) -> None:
         self._store = store
         self._slurm = slurm
         self._directory = directory
         self._files = files
+        self._remembered_s = remembered_s
         self._asking: asyncio.Task[Sequence[Part]] | None = None
         self._asked_at = float("-inf")
 
     async def parts(self) -> Sequence[Part]:
         """Return every part; never raises."""
-        recent = time.monotonic() - self._asked_at < REMEMBERED_S
+        recent = time.monotonic() - self._asked_at < self._remembered_s
         if self._asking is None or (self._asking.done() and not recent):
             self._asking = asyncio.create_task(self._ask())
             self._asked_at = time.monotonic()

@@ -24,7 +24,7 @@ from gateway.schemas.v1.submit import SubmitJob
 from gateway.store import jobs
 from gateway.store.jobs import Filter
 from gateway.submit.map import Submission, from_json, from_raw
-from gateway.track.record import JOB_ID, JobNumber, JobRecord
+from gateway.track.record import JOB_ID, JobNumber, JobRecord, waiting_task
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _log = structlog.get_logger(__name__)
@@ -160,7 +160,7 @@ async def cancel_job(request: Request, caller: Caller, job: str) -> Job:
         await parts.tracker.fresh()
     except Unavailable as error:
         _log.info("no fresh listing after a cancel", reason=error.message)
-    return job_of(await find(parts, caller, record.id))
+    return job_of(await find(parts, caller, job))
 
 
 async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:
@@ -178,7 +178,7 @@ async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:
     elif match := _NUMBER.match(name):
         task = match["task"]
         number = JobNumber(int(match["number"]), int(task) if task is not None else None)
-        found = await parts.store.read(partial(jobs.by_number, cluster=parts.cluster_name(), number=number))
+        found = await _by_number(parts, number)
     for record in found:
         if caller.sees(record):
             return record
@@ -186,6 +186,18 @@ async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:
         f"there is no job {name!r} that you can see; GET /v1/jobs lists yours, and a job that was submitted "
         "by sbatch shows up within seconds"
     )
+
+
+async def _by_number(parts: Parts, number: JobNumber) -> Sequence[JobRecord]:
+    cluster = parts.cluster_name()
+    found = await parts.store.read(partial(jobs.by_number, cluster=cluster, number=number))
+    if number.task is None:
+        return found
+    arrays = await parts.store.read(partial(jobs.by_number, cluster=cluster, number=JobNumber(number.number)))
+    # The newest use of the number may be an array whose task still waits, without a row of its own.
+    if arrays and (task := waiting_task(arrays[0], number.task)) is not None:
+        return [task, *found]
+    return found
 
 
 def _json(body: bytes) -> Submission:

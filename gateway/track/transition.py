@@ -36,6 +36,7 @@ CLOCK_SLACK: Final = timedelta(seconds=90)
 _REQUEUED_FROM: Final = frozenset({BaseState.NODE_FAIL, BaseState.PREEMPTED, BaseState.BOOT_FAIL})
 
 _WORST_FIRST: Final = (
+    BaseState.UNKNOWN,
     BaseState.NODE_FAIL,
     BaseState.BOOT_FAIL,
     BaseState.OUT_OF_MEMORY,
@@ -44,10 +45,9 @@ _WORST_FIRST: Final = (
     BaseState.DEADLINE,
     BaseState.PREEMPTED,
     BaseState.CANCELLED,
-    BaseState.UNKNOWN,
     BaseState.COMPLETED,
 )
-"""Of the states of an array's ended tasks, the one that the array shows."""
+"""Of the states of an array's tasks, once none waits or runs, the one that the array shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ulid import ULID
 
@@ -112,11 +113,11 @@ class Gateway:
     submitter: Submitter
     replay: Replay
 
-    async def submit(self, user: str = "ada", key: str | None = None, **fields: object) -> str:
+    async def submit(self, user: str = "ada", key: str | None = None, **fields: Any) -> str:
         accepted = await self.submitter.submit(
             Submission(**{"script": SCRIPT, **fields}),
             user=user,
-            key=key,  # type: ignore[arg-type]
+            key=key,
         )
         return accepted.job.id
 

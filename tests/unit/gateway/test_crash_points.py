@@ -12,6 +12,7 @@ from bridge.job import JobSpec
 from bridge.slurm.fake import FakeSlurm
 from bridge.slurm.port import Submitted
 from gateway.store import intents, jobs
+from gateway.track.record import JobNumber
 from tests.unit.gateway.rig import Clock, Died, Gateway, database, fake_slurm, gateway
 
 Patch = Callable[[Gateway], None]
@@ -73,7 +74,7 @@ def dies_in_slurm(*, before: bool) -> Patch:
                 process.slurm.submit(spec, user=user)
             raise Died
 
-        process.submitter.slurm = Instead(process.slurm, submit=dying)  # type: ignore[assignment]
+        process.submitter.slurm = Instead(process.slurm, submit=dying)
 
     return patch
 
@@ -142,7 +143,7 @@ def test_a_submission_that_the_agent_still_works_on_is_not_sent_again(scene: Sce
                 late.append(lambda: scene.slurm.submit(spec, user=user))
                 raise Died
 
-            process.submitter.slurm = Instead(process.slurm, submit=dying)  # type: ignore[assignment]
+            process.submitter.slurm = Instead(process.slurm, submit=dying)
 
         async with gateway(scene.url, scene.slurm, scene.clock) as process:
             patch(process)
@@ -175,7 +176,7 @@ def test_a_job_that_ran_and_left_slurmctld_is_found_in_accounting(scene: Scene) 
         async with gateway(scene.url, scene.slurm, scene.clock) as process:
             await process.settled()
             assert len(scene.jobs()) == 1
-            found = await process.store.read(lambda s: jobs.by_number(s, "sluice", jobs.JobNumber(number)))
+            found = await process.store.read(lambda s: jobs.by_number(s, "sluice", JobNumber(number)))
             assert [(job.state.base, job.exit and job.exit.code) for job in found] == [("FAILED", 7)]
 
     asyncio.run(story())
@@ -190,7 +191,7 @@ def test_nothing_is_concluded_while_slurmctld_or_accounting_is_away(scene: Scene
         async with gateway(scene.url, scene.slurm, scene.clock) as process:
             for part in ("slurmctld", "slurmdbd"):
                 scene.slurm.down = {part}
-                with pytest.raises(Unavailable):  # noqa: PT012 - it takes a few looks to settle
+                with pytest.raises(Unavailable):
                     for _ in range(100):
                         await process.replay.once()
                         await asyncio.sleep(0.01)

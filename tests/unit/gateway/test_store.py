@@ -1,5 +1,6 @@
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_many_writes_share_transactions_and_all_are_kept(url: str) -> None:
             nonlocal commits
             commits += 1
 
-        await asyncio.gather(*(store.write(lambda s, n=n: keys.add(s, key(n))) for n in range(200)))
+        await asyncio.gather(*(store.write(partial(keys.add, key=key(n))) for n in range(200)))
         found = await store.read(keys.listing)
         store.close()
         assert len(found) == 200
@@ -97,7 +98,7 @@ def test_times_come_back_in_utc_and_naive_ones_are_refused(url: str) -> None:
                     label="",
                     admin=False,
                     secret_sha256="",
-                    created_at=datetime(2026, 1, 1),  # noqa: DTZ001
+                    created_at=datetime(2026, 1, 1),
                 ),
             )
         )
