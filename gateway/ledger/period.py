@@ -72,7 +72,7 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def period_of(start: str | None, end: str | None, zone: ZoneInfo, *, now: datetime) -> Period:
-    """Read a period; without `start` the zone's present month begins it, without `end` the month ends it.
+    """Read a period; what is not given is the begin, or the end, of the present month in `zone`.
 
     Parameters
     ----------
@@ -84,10 +84,12 @@ def period_of(start: str | None, end: str | None, zone: ZoneInfo, *, now: dateti
     InputError
         Not a date or time, outside 1970 to 2200, or `start` isn't before `end`.
     """
-    first = (
-        _moment(start, zone, "from") if start else _midnight(now.astimezone(zone).date().replace(day=1), zone)
-    )
-    last = _moment(end, zone, "to") if end else _midnight(_next_month(first.astimezone(zone).date()), zone)
+    today = now.astimezone(zone).date()
+    first = _moment(start, zone, "from") if start else _midnight(today.replace(day=1), zone)
+    if end:
+        last = _moment(end, zone, "to")
+    else:
+        last = _midnight(_next_month(max(today, first.astimezone(zone).date())), zone)
     if first >= last:
         raise InputError(
             f"from ({first.isoformat()}) is not before to ({last.isoformat()}); the period is [from, to)",

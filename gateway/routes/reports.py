@@ -33,7 +33,7 @@ async def usage(
     ] = None,
     end: Annotated[
         str | None,
-        Query(alias="to", description="Date or ISO time, not included; default: end of that month."),
+        Query(alias="to", description="Date or ISO time, not included; default: end of this month."),
     ] = None,
     by: Annotated[
         str, Query(description="Columns: tenant, user, class, flavor, door, day, month; separated by commas.")

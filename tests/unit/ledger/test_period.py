@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 
@@ -17,6 +18,12 @@ def test_without_dates_it_is_the_present_month_of_the_zone() -> None:
     # In Berlin it is December already.
     berlin = period_of(None, None, zone_of("Europe/Berlin"), now=NOW)
     assert berlin.start == datetime(2026, 11, 30, 23, tzinfo=UTC)
+
+
+def test_without_an_end_the_period_goes_to_the_end_of_the_present_month() -> None:
+    assert period_of("2026-09-15", None, zone_of("UTC"), now=NOW).end == datetime(2026, 12, 1, tzinfo=UTC)
+    # From a time to come it goes to the end of that month.
+    assert period_of("2027-02-15", None, zone_of("UTC"), now=NOW).end == datetime(2027, 3, 1, tzinfo=UTC)
 
 
 def test_a_date_is_a_midnight_of_the_zone_and_a_time_keeps_its_offset() -> None:
@@ -79,7 +86,7 @@ def test_buckets_tile_the_period_without_gap_or_overlap(zone: str, step: Step) -
     found = buckets(period, step)
     assert found[0].start_s == period.start_s
     assert found[-1].end_s == period.end_s
-    assert all(one.end_s == other.start_s for one, other in zip(found, found[1:], strict=False))
+    assert all(one.end_s == other.start_s for one, other in pairwise(found))
     assert len({bucket.label for bucket in found}) == len(found)
 
 
