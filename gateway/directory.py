@@ -16,7 +16,6 @@ from typing import Protocol
 
 import anyio.to_thread
 import structlog
-from pydantic import ValidationError
 
 from bridge.errors import SluiceError, Unavailable
 from bridge.policy.pool import Pool, pool_of
@@ -40,7 +39,8 @@ class TenantState:
 class Documents:
     """One answer of the bridge."""
 
-    revision: int = 0
+    revision: str = ""
+    """Changes with the documents; says nothing about their order."""
     tenants: tuple[Tenant, ...] = ()
     states: Mapping[str, TenantState] = field(default_factory=dict)
 
@@ -82,14 +82,14 @@ class BridgeTenants:
         answer = self._client.call("tenants", timeout_s=10)
         try:
             return Documents(
-                revision=int(answer["revision"]),
+                revision=str(answer["revision"]),
                 tenants=tuple(Tenant.model_validate(document) for document in answer["documents"]),
                 states={
                     name: TenantState(applied=bool(state["applied"]), message=str(state.get("message") or ""))
                     for name, state in answer["states"].items()
                 },
             )
-        except (KeyError, TypeError, ValidationError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise Unavailable(
                 "the bridge speaks of tenants in a form that this gateway doesn't know; update both",
                 part="bridge",

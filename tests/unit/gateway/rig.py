@@ -61,7 +61,7 @@ class FixedTenants:
         if self.down:
             raise Unavailable("bridge does not answer", part="bridge")
         return Documents(
-            revision=1,
+            revision="1",
             tenants=self.tenants,
             states={tenant.name: TenantState(applied=True) for tenant in self.tenants},
         )
