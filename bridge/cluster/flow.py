@@ -71,9 +71,6 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
     config = slurmconf.render(pool, confinement, subnet, _templates(stack))
     parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen)
     steps = plan(stack.name, parts, VOLUMES, observed)
-    stack.write(
-        "stack.json", {**stack.read("stack.json"), "port": chosen, "url": f"http://127.0.0.1:{chosen}"}
-    )
     apply(client, stack.name, steps, report)
     known = {
         "parts": [part.name for part in parts if not part.once],
@@ -103,17 +100,26 @@ def _templates(stack: Stack) -> dict[str, str]:
 
 def _port(client: docker.DockerClient, stack: Stack, observed: Observed, wished: int | None) -> int:
     kept = stack.read("stack.json").get("port")
+    published, running = _published(client, stack, observed)
+    with stack.choosing_port() as others:
+        port = choose_port(
+            wished=wished,
+            kept=published or (kept if isinstance(kept, int) else None),
+            kept_is_ours=published is not None and running,
+            is_free=lambda port: port not in others and port_is_free(port),
+        )
+        known = {"port": port, "url": f"http://127.0.0.1:{port}"}
+        stack.write("stack.json", {**stack.read("stack.json"), **known})
+    return port
+
+
+def _published(client: docker.DockerClient, stack: Stack, observed: Observed) -> tuple[int | None, bool]:
+    """Return the host port of the stack's gateway as it is now, and whether that gateway runs."""
     gateway = observed.containers.get(container_name(stack.name, "gateway"))
-    published = None
-    if gateway is not None and gateway.stack == stack.name:
-        with calling(f"docker inspect {gateway.name}"):
-            attributes = client.api.inspect_container(gateway.name)
-        bindings = attributes["HostConfig"].get("PortBindings") or {}
-        published = next((int(b["HostPort"]) for given in bindings.values() for b in given), None)
-    running = gateway is not None and gateway.state == "running"
-    return choose_port(
-        wished=wished,
-        kept=published or (kept if isinstance(kept, int) else None),
-        kept_is_ours=published is not None and running,
-        is_free=port_is_free,
-    )
+    if gateway is None or gateway.stack != stack.name:
+        return None, False
+    with calling(f"docker inspect {gateway.name}"):
+        attributes = client.api.inspect_container(gateway.name)
+    bindings = attributes["HostConfig"].get("PortBindings") or {}
+    port = next((int(b["HostPort"]) for given in bindings.values() for b in given), None)
+    return port, gateway.state == "running"

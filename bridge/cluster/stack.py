@@ -53,11 +53,7 @@ class Stack:
 
     def read(self, file: str) -> dict[str, object]:
         """Read a JSON object of the state; empty when it is missing or broken (`up` writes it anew)."""
-        try:
-            value = json.loads((self.state / file).read_text())
-        except (OSError, ValueError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return _read(self.state / file)
 
     def write(self, file: str, value: Mapping[str, object]) -> None:
         """Write a JSON object of the state, whole or not at all, for this user only."""
@@ -72,6 +68,21 @@ class Stack:
         for file in ("stack.json", "keys.json"):
             with suppress(FileNotFoundError):
                 (self.state / file).unlink()
+
+    @contextmanager
+    def choosing_port(self) -> Iterator[frozenset[int]]:
+        """Hold the lock of ports, and yield those that other stacks of this checkout chose.
+
+        A gateway starts long after its port was chosen: two stacks that come up at once must not choose
+        the same.
+        """
+        root = self.state.parent
+        with (root / "ports.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            others = [folder.name for folder in root.iterdir() if folder.is_dir() and folder != self.state]
+            files = [root / other / "stack.json" for other in others]
+            ports = [_read(file).get("port") for file in files]
+            yield frozenset(port for port in ports if isinstance(port, int))
 
     @contextmanager
     def locked(self, report: Reporter) -> Iterator[None]:
@@ -92,6 +103,14 @@ class Stack:
             lock.write(f"process {os.getpid()}")
             lock.flush()
             yield
+
+
+def _read(file: Path) -> dict[str, object]:
+    try:
+        value = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def choose_port(

@@ -1,4 +1,4 @@
-"""Shows the cluster's steps: a moving line on a terminal, plain lines elsewhere.
+"""Shows the cluster's steps: a moving line on a terminal, plain lines with signs of life elsewhere.
 
 What flows in: calls of `bridge.cluster.reporter.Reporter`. What flows out: text on standard error, so that
 ``--json`` keeps standard output to itself.
@@ -6,77 +6,88 @@ What flows in: calls of `bridge.cluster.reporter.Reporter`. What flows out: text
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.status import Status
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 HEARTBEAT_S: Final = 20.0
 """Between two signs of life where no terminal shows a moving line."""
 
 WORTH_SAYING_S: Final = 0.3
-"""A step that took less and has nothing to tell leaves no line on a terminal."""
+"""A step that took less leaves no line."""
 
-DETAIL_WIDTH: Final = 90
+DETAIL_WIDTH: Final = 70
 
 
 class Progress:
-    """A `Reporter` on a console."""
+    """A `Reporter` on a console; one step is open at a time."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._moving = console.is_terminal
-        self._status: Status | None = None
         self._title = ""
+        self._detail = ""
         self._begun = 0.0
-        self._beat = 0.0
+        self._bar: Bar | None = None
+        self._ended: threading.Event | None = None
 
     def begin(self, title: str) -> None:
         """Open a step."""
         self._close()
-        self._title, self._begun = title, time.monotonic()
-        self._beat = self._begun
-        if self._moving:
-            self._status = self._console.status(escape(title))
-            self._status.start()
+        self._title, self._detail, self._begun = title, "", time.monotonic()
+        if self._console.is_terminal:
+            self._bar = Bar(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                TimeElapsedColumn(),
+                TextColumn("[dim]{task.fields[detail]}"),
+                console=self._console,
+                transient=True,
+            )
+            self._bar.add_task(escape(title), total=None, detail="")
+            self._bar.start()
         else:
-            self._console.print(escape(f"{title} ..."))
+            self._ended = threading.Event()
+            threading.Thread(target=self._beat, args=(title, self._ended), daemon=True).start()
 
     def line(self, text: str) -> None:
         """Show the step's newest line, without keeping it."""
-        now = time.monotonic()
-        if self._status is not None:
-            shown = text if len(text) <= DETAIL_WIDTH else f"{text[:DETAIL_WIDTH]}..."
-            seconds = f"{now - self._begun:.0f} s"
-            self._status.update(f"{escape(self._title)} [dim]{seconds} {escape(shown)}[/dim]")
-        elif now - self._beat > HEARTBEAT_S:
-            self._beat = now
-            self._console.print(escape(f"  still {self._title} ({now - self._begun:.0f} s): {text}"))
+        self._detail = text if len(text) <= DETAIL_WIDTH else f"{text[:DETAIL_WIDTH]}..."
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], detail=escape(self._detail))
 
     def end(self, outcome: str = "") -> None:
         """Close the step."""
         took = time.monotonic() - self._begun
         words = f"{self._title}: {outcome}" if outcome else self._title
-        moving = self._moving
         self._close()
         if took >= WORTH_SAYING_S:
-            mark = "[green]✓[/green]" if moving else "  done:"
-            self._console.print(f"{mark} {escape(words)} [dim]({took:.1f} s)[/dim]")
+            self._print(f"[green]✓[/green] {escape(words)} [dim]({took:.1f} s)[/dim]")
 
     def say(self, text: str) -> None:
         """Tell something that stays."""
-        if self._status is not None:
-            self._status.stop()
-        self._console.print(f"[yellow]note:[/yellow] {escape(text)}")
-        if self._status is not None:
-            self._status.start()
+        self._print(f"[yellow]note:[/yellow] {escape(text)}")
+
+    def _beat(self, title: str, ended: threading.Event) -> None:
+        begun = time.monotonic()
+        while not ended.wait(HEARTBEAT_S):
+            seconds = f"{time.monotonic() - begun:.0f} s"
+            self._print(f"[dim]  {escape(title)}, {seconds} so far: {escape(self._detail)}[/dim]")
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, highlight=False)
 
     def _close(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+        if self._ended is not None:
+            self._ended.set()
+            self._ended = None
 
     def __enter__(self) -> Progress:
         """Use it for a whole command."""

@@ -1,0 +1,175 @@
+"""`sluice up` and `sluice down` on a stack of this file's own: twice, killed in the middle, beside others.
+
+The tests build on each other's stack and run in order, in one worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import docker
+import pytest
+from docker.models.containers import Container
+
+from bridge import wellknown
+from tests.support.waiting import wait_for
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.xdist_group("local-cluster"),
+    pytest.mark.timeout(900),
+]
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+STARTS = ("mariadb", "slurmdbd", "slurmctld")
+"""The first parts that start; when they are there most are still missing."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[docker.DockerClient]:
+    client = docker.from_env()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def name() -> Iterator[str]:
+    """A stack of this run's own, taken down whatever happened."""
+    stack = f"sluice-own-{uuid.uuid4().hex[:6]}"
+    yield stack
+    sluice("down", "--stack", stack)
+
+
+def sluice(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), cwd=CHECKOUT, capture_output=True, text=True, check=False, timeout=800
+    )
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "gateway.cli.main", *arguments]
+
+
+def up(stack: str) -> dict[str, object]:
+    ran = sluice("up", "--stack", stack, "--no-demo", "--json")
+    assert ran.returncode == 0, ran.stderr
+    answer: dict[str, object] = json.loads(ran.stdout)
+    return answer
+
+
+def parts(engine: docker.DockerClient, stack: str) -> dict[str, Container]:
+    found = engine.containers.list(all=True, filters={"label": f"{wellknown.LABEL_STACK}={stack}"})
+    return {container.labels[wellknown.LABEL_PART]: container for container in found}
+
+
+def lives(containers: Mapping[str, Container]) -> dict[str, tuple[str | None, str]]:
+    """Identity and start of each part."""
+    return {name: (c.id, str(c.attrs["State"]["StartedAt"])) for name, c in containers.items()}
+
+
+def left(engine: docker.DockerClient, stack: str) -> list[str | None]:
+    label = {"label": f"{wellknown.LABEL_STACK}={stack}"}
+    return [
+        *(container.name for container in engine.containers.list(all=True, filters=label)),
+        *(network.name for network in engine.networks.list(filters=label)),
+        *(volume.name for volume in engine.volumes.list(filters=label)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def some_image(engine: docker.DockerClient) -> str:
+    """Any image that is on this machine already."""
+    tags = [tag for image in engine.images.list("sluice-base") for tag in image.tags]
+    assert tags, "no base image yet: the test stack is brought up first"
+    return tags[0]
+
+
+def test_a_foreign_container_with_our_name_stops_up_before_it_makes_anything(
+    engine: docker.DockerClient, some_image: str
+) -> None:
+    stack = f"sluice-own-{uuid.uuid4().hex[:6]}"
+    foreign = engine.containers.create(some_image, ["sleep", "60"], name=f"{stack}-slurmctld")
+    try:
+        ran = sluice("up", "--stack", stack, "--no-demo")
+        assert ran.returncode == 1
+        assert f"container {stack}-slurmctld that Sluice did not make" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert left(engine, stack) == []
+        foreign.reload()
+    finally:
+        foreign.remove(force=True)
+
+
+def test_up_goes_on_after_a_kill_in_the_middle(engine: docker.DockerClient, name: str) -> None:
+    first = subprocess.Popen(
+        command("up", "--stack", name, "--no-demo"),
+        cwd=CHECKOUT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        wait_for(lambda: set(STARTS) <= set(parts(engine, name)), "the first parts exist", deadline_s=600)
+    finally:
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+    assert "gateway" not in parts(engine, name), "the kill came too late to be in the middle"
+    answer = up(name)
+    assert answer["changed"] is True
+    running = {part: container.status for part, container in parts(engine, name).items()}
+    assert running.pop("prepare") == "exited"
+    assert set(running.values()) == {"running"}
+    assert {"gateway", "agent", "bridge", "files", "login", "gpu1", "gpu2"} <= set(running)
+
+
+def test_a_second_up_changes_nothing(engine: docker.DockerClient, name: str) -> None:
+    before = lives(parts(engine, name))
+    answer = up(name)
+    assert answer["changed"] is False
+    assert answer["keys_made_for"] == []
+    assert lives(parts(engine, name)) == before
+
+
+def test_up_replaces_only_what_was_removed_by_hand(engine: docker.DockerClient, name: str) -> None:
+    before = lives(parts(engine, name))
+    parts(engine, name)["login"].remove(force=True)
+    up(name)
+    after = lives(parts(engine, name))
+    assert after.pop("login") != before.pop("login")
+    assert after == before
+
+
+def test_status_names_the_part_at_the_root(engine: docker.DockerClient, name: str) -> None:
+    parts(engine, name)["slurmctld"].stop(timeout=30)
+    ran = sluice("status", "--stack", name, "--json")
+    assert ran.returncode == 5
+    answer = json.loads(ran.stdout)
+    assert answer["healthy"] is False
+    assert answer["problem"].startswith("Slurm is down: slurmctld is exited")
+    up(name)
+    assert sluice("status", "--stack", name).returncode == 0
+
+
+def test_down_removes_exactly_what_up_made(engine: docker.DockerClient, name: str, some_image: str) -> None:
+    foreign = engine.containers.run(some_image, ["sleep", "600"], name=f"{name}-notes", detach=True)
+    volume = engine.volumes.create(f"{name}-notes")
+    try:
+        ran = sluice("down", "--stack", name)
+        assert ran.returncode == 0, ran.stderr
+        assert left(engine, name) == []
+        foreign.reload()
+        assert foreign.status == "running"
+        volume.reload()
+    finally:
+        foreign.remove(force=True)
+        volume.remove()
+    again = sluice("down", "--stack", name)
+    assert again.returncode == 0
+    assert "there was nothing" in again.stdout
