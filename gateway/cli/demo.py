@@ -25,7 +25,7 @@ from gateway.cli.client import Gateway, Job
 from gateway.cli.doors import Door, Refusal, by_http, by_sbatch
 from gateway.cli.jobs import POLL_S
 from gateway.cli.session import CHECKOUT, Session, stack_keys, stack_url, state_dir
-from gateway.cli.tables import STATE_STYLES, plain_table, reason, run_time, state_text, usage_table
+from gateway.cli.tables import STATE_STYLES, fitted_table, reason, run_time, state_text, usage_table
 
 JOBS_DIR: Final = CHECKOUT / "examples" / "jobs"
 DEADLINE_S: Final = 300.0
@@ -102,6 +102,7 @@ def run(stack: str, console: Console) -> None:
         wrong = [line for line in lines if line.outcome != line.step.expected]
         if wrong:
             raise _failure(wrong[0], gateways)
+        console.print()
         console.print(_refusals(lines))
         show_usage(lines, gateways, console, since=begun)
     show_addresses(stack, console)
@@ -150,7 +151,7 @@ def watch(lines: Sequence[Line], gateways: dict[str, Gateway], console: Console)
             for line in lines:
                 if not line.ended:
                     line.job = _look(gateways[line.step.user], line.job_id) or line.job
-            live.update(demo_table(lines, now=datetime.now(UTC)), refresh=True)
+            live.update(demo_table(lines, now=datetime.now(UTC), width=console.width), refresh=True)
             if all(line.ended for line in lines):
                 return
             if time.monotonic() > end:
@@ -172,18 +173,11 @@ def _look(gateway: Gateway, job_id: str) -> Job | None:
         return None
 
 
-def demo_table(lines: Sequence[Line], *, now: datetime) -> Table:
+def demo_table(lines: Sequence[Line], *, now: datetime, width: int) -> Table:
     """Return the demo's one table."""
-    table = plain_table()
-    for column in ("Door", "Tenant", "User", "Job", "Name", "State"):
-        table.add_column(column, no_wrap=True)
-    for column in ("Exit", "GPUs"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("Nodes", no_wrap=True)
-    table.add_column("Time", justify="right", no_wrap=True)
-    for line in lines:
-        table.add_row(line.step.door, line.step.tenant, line.step.user, *_job_cells(line, now))
-    return table
+    titles = ("Door", "Tenant", "User", "Job", "Name", "State", "Exit", "GPUs", "Nodes", "Time")
+    rows = [[line.step.door, line.step.tenant, line.step.user, *_job_cells(line, now)] for line in lines]
+    return fitted_table(titles, rows, width=width)
 
 
 def _job_cells(line: Line, now: datetime) -> list[str | Text]:

@@ -104,6 +104,6 @@ def _key_of(state: Path, as_user: str | None) -> tuple[str, str]:
             raise InputError(f"--as {as_user}: no key of that user here; choose among {', '.join(keys)}")
         return as_user, keys[as_user]
     user = next(iter(keys))
-    if len(keys) > 1 and sys.stderr.isatty():
+    if len(keys) > 1:
         sys.stderr.write(f"acting as {user} (--as USER for another of {', '.join(keys)})\n")
     return user, keys[user]

@@ -70,12 +70,25 @@ def jobs_table(jobs: Sequence[Job], *, now: datetime, width: int) -> Table:
     if width >= WIDE:
         titles += ["Class", "Nodes or reason"]
         rows = [[*row, job.job_class, job.nodes or reason(job)] for row, job in zip(rows, jobs, strict=True)]
+    return fitted_table(titles, rows, width=width)
+
+
+def fitted_table(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], *, width: int) -> Table:
+    """Return a table of jobs that is at most `width` columns wide, one line a row."""
     table = plain_table()
-    for title, limit in zip(titles, _fit(titles, rows, width=width), strict=True):
+    gap = GAP
+    if sum(_widths(titles, rows)) + GAP * (len(titles) - 1) > width:  # closer, before any name is cut
+        gap = GAP - 1
+        table.padding = (0, 0, 0, 0)
+    for title, limit in zip(titles, _fit(titles, rows, width=width, gap=gap), strict=True):
         table.add_column(title, justify=JUSTIFY.get(title, "left"), no_wrap=True, max_width=limit)
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> list[int]:
+    return [max(len(title), *(len(str(row[at])) for row in rows), 0) for at, title in enumerate(titles)]
 
 
 def _job_cells(job: Job, now: datetime) -> list[str | Text]:
@@ -83,15 +96,12 @@ def _job_cells(job: Job, now: datetime) -> list[str | Text]:
     return [*who, state_text(job), job.exit, str(job.gpus or "-"), run_time(job, now=now), job.door]
 
 
-def _fit(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], *, width: int) -> list[int]:
+def _fit(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], *, width: int, gap: int) -> list[int]:
     """Return each column's width: whole where possible, the names of `SHRINKING` cut where not."""
-    widths = [
-        max(len(title), *(len(str(row[index])) for row in rows)) if rows else len(title)
-        for index, title in enumerate(titles)
-    ]
-    names = [index for index, title in enumerate(titles) if title in SHRINKING]
-    while sum(widths) + GAP * (len(widths) - 1) > width:
-        longest = max(names, key=lambda index: widths[index])
+    widths = _widths(titles, rows)
+    names = [at for at, title in enumerate(titles) if title in SHRINKING]
+    while sum(widths) + gap * (len(widths) - 1) > width:
+        longest = max(names, key=lambda at: widths[at])
         if widths[longest] <= SHORTEST:
             break
         widths[longest] -= 1

@@ -190,6 +190,12 @@ def test_the_environment_chooses_the_gateway(local_stack: Path, monkeypatch: pyt
     assert open_session("sluice", None).url == "https://sluice.example"
 
 
+def test_who_is_taken_when_nobody_is_named_is_said(sluice: Sluice) -> None:
+    said = sluice("env")
+    assert "sluice_a" in said.out
+    assert said.err == "acting as ada (--as USER for another of ada, chen)\n"
+
+
 def test_without_a_stack_or_a_user_the_sentence_says_what_to_do(local_stack: Path) -> None:
     assert open_session("sluice", "chen").key == "sluice_c"
     with pytest.raises(InputError, match="choose among ada, chen"):

@@ -61,11 +61,12 @@ def test_the_table_fits_80_columns() -> None:
     ] + [demo.Line(demo.PROGRAM[-1], refusal=Refusal("no"))]
     console = Console(width=80)
     with console.capture() as capture:
-        console.print(demo.demo_table(lines, now=NOW))
+        console.print(demo.demo_table(lines, now=NOW, width=80))
     shown = capture.get().splitlines()
     assert len(shown) == len(lines) + 2
     assert all(len(line) <= 80 for line in shown)
     assert "REFUSED" in shown[-1]
+    assert "OUT_OF_MEMORY" in shown[2]
 
 
 def test_a_refusal_over_http_is_its_sentence(door: Door) -> None:
