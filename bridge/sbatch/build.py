@@ -17,11 +17,11 @@ from bridge.units import NO_VAL
 
 _AS_THEY_ARE: Final = (
     *("account", "acctg_freq", "array", "batch_features", "begin", "burst_buffer", "cluster_features"),
-    *("clusters", "comment", "container", "container_id", "contiguous", "core_spec"),
+    *("comment", "container", "container_id", "contiguous", "core_spec"),
     *("cpu_freq", "deadline", "delay_boot_s", "dependency", "distribution", "exclude", "features"),
     *("gres_flags", "hold", "mail_type", "mail_user", "mcs_label", "mem_bind", "memory_per_cpu_mib"),
     *("memory_per_node_mib", "network", "nice", "open_mode", "overcommit"),
-    *("partition", "prefer", "profile", "propagate", "qos", "reboot", "requeue", "reservation"),
+    *("partition", "prefer", "profile", "qos", "reboot", "requeue", "reservation"),
     *("spread", "switches", "switches_wait_s", "thread_spec", "time_limit_min"),
     *("time_min_min", "tmp_disk_per_node_mib", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
     *("wait_all_nodes", "wckey"),
@@ -58,7 +58,7 @@ def build(
     # By name, since a draft and a JobSpec share most of them; a test holds the types.
     fields: dict[str, Any] = {name: getattr(draft, name) for name in _AS_THEY_ARE}
     fields |= {name: getattr(counts, name) for name in _COUNTS} | _files(draft, work_dir)
-    fields |= _renamed(draft, texts) | {name: short(getattr(draft, name)) for name in _SHORTS}
+    fields |= _renamed(draft, texts, context) | {name: short(getattr(draft, name)) for name in _SHORTS}
     return JobSpec(
         script=script,
         work_dir=work_dir,
@@ -70,9 +70,11 @@ def build(
     )
 
 
-def _renamed(draft: Draft, texts: gres.Texts) -> dict[str, object]:
+def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[str, object]:
     return {
         "licenses": ",".join(filter(None, (draft.licenses, draft.resources))) or draft.licenses,
+        "clusters": _other_clusters(draft.clusters, context.cluster),
+        "propagate": None if draft.propagate == "NONE" else draft.propagate,
         "node_sizes": draft.node_sizes if draft.nodes and draft.nodes_max else None,
         "kill_on_node_fail": False if draft.no_kill else None,
         "priority": None if draft.hold else draft.priority or None,
@@ -85,6 +87,11 @@ def _renamed(draft: Draft, texts: gres.Texts) -> dict[str, object]:
         "tres_per_node": texts.per_node,
         "tres_per_socket": texts.per_socket,
     }
+
+
+def _other_clusters(wanted: str | None, own: str | None) -> str | None:
+    """Return the clusters when this one is not among them; this one needs no saying."""
+    return None if wanted is None or own in wanted.split(",") else wanted
 
 
 def _name(draft: Draft, context: SubmitContext) -> str:

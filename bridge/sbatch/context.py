@@ -30,6 +30,8 @@ class SubmitContext:
     """Name of the script's file; None = it came without one (stdin), so the job is named ``sbatch``."""
     gres_types: frozenset[str] | None = None
     """GresTypes of the cluster; None = not known: then slurmctld judges names of generic resources."""
+    cluster: str | None = None
+    """Slurm's name of the cluster, for ``--clusters``; None = not known."""
 
 
 @dataclass(frozen=True, slots=True)

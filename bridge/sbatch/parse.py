@@ -15,7 +15,7 @@ from bridge.errors import ScriptError
 from bridge.sbatch import body, build, layout
 from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
+from bridge.sbatch.refusal import BAD_OPTION, BAD_REQUEST, Refusal, Unsupported
 from bridge.sbatch.say import GETOPT, Speaker
 from bridge.sbatch.scan import OLD_WORD, Word, directives
 
@@ -91,7 +91,10 @@ def _parse(
     hint = layout.settle(draft)
     spec = build.build(draft, context, script=script, argv=argv, hint=hint)
     return ParsedScript(
-        spec=spec, warnings=tuple(map(_sentence, draft.warnings)), origins=dict(draft.origins), client=_client(draft)
+        spec=spec,
+        warnings=tuple(map(_sentence, draft.warnings)),
+        origins=dict(draft.origins),
+        client=_client(draft),
     )
 
 
@@ -104,7 +107,9 @@ def _read_script(script: bytes, file_name: str | None, speaker: Speaker) -> None
     end = GETOPT.read(found.words, speaker.directive)
     if end < len(found.words):
         word = speaker.at = found.words[end]
-        raise Refusal(f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=255)
+        raise Refusal(
+            f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=BAD_OPTION
+        )
     if found.het_line is not None:
         speaker.at = Word("hetjob", found.het_line, 1)
         raise Unsupported("hetjob", "heterogeneous jobs are not carried yet; submit the parts as jobs")

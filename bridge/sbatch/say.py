@@ -52,6 +52,8 @@ class Speaker:
 
     def first_pass(self, words: Sequence[Word]) -> int:
         """Read the arguments before the script, as sbatch does: the early ones count, all are checked."""
+        if not words:
+            return 0
         trial = Speaker(replace(self.draft, said={}, by_variable=set(), origins={}, warnings=[]))
         try:
             return GETOPT.read(words, lambda option, value, word: self._try(option, value, word, trial))

@@ -17,9 +17,11 @@ from typing import Final
 
 from bridge.sbatch.refusal import Refusal, fatal
 
-_MAGIC = re.compile(rb"^#(?:SBATCH|SLURM)([^\n]*)", re.MULTILINE)
-_COMMAND = re.compile(rb"^[ \t\v\f\r]*+[^ \t\v\f\r\n#]", re.MULTILINE)
-_HETJOB = re.compile(r"(?:packjob|hetjob)(?![^ \t\v\f\r])", re.IGNORECASE)
+_MAGIC = re.compile(rb"\n#(?:SBATCH|SLURM)([^\n]*)")
+"""A script's first line is its ``#!``, so each directive has a line before it."""
+_HEADER = re.compile(rb"(?:[ \t\v\f\r]*+(?:#[^\n]*+)?+(?:\n|\Z))*+")
+_NOT_COMMENT = re.compile(rb"\n(?!#)")
+_HETJOB = re.compile(r"(?:packjob|hetjob)(?![^ \t\v\f\r])", re.IGNORECASE | re.ASCII)
 _PLAIN = re.compile(r"""[^ \t\v\f\r"'\\#]++(?![^ \t\v\f\r])""")
 _PIECE = re.compile(
     r"""(?P<run>[^ \t\v\f\r"'\\#]++)|\\(?P<escaped>[^\t\v\f\r])"""
@@ -69,24 +71,31 @@ def directives(script: bytes, file: str) -> Directives:
     Refusal
         An unmatched quote or a lone ``:``.
     """
-    command = _COMMAND.search(script)
-    end = command.start() if command else len(script)
+    header = _HEADER.match(script)
+    end = header.end() if header else 0
     words: list[Word] = []
-    line = counted = 0
     old_word = False
-    for match in _MAGIC.finditer(script, 0, end):
-        line += script.count(b"\n", counted, match.start())
-        counted = match.start()
-        text = match.group(1).decode("utf-8", "surrogateescape")
-        old_word |= script.startswith(b"#SLURM", match.start())
-        if _HETJOB.match(text.lstrip(_BLANK)):
-            return Directives(tuple(words), line + 1, old_word)
-        offset = match.start(1) - match.start()
+    for line, text, offset in _lines(script, _MAGIC, end):
+        old_word |= offset == len(b"#SLURM")
+        directive = text.lstrip(_BLANK)
+        if _HETJOB.match(directive):
+            return Directives(tuple(words), line, old_word)
+        begins = offset + len(text) - len(directive)
         try:
-            words += split(text, line=line + 1, offset=offset, file=file)
+            words += split(directive, line=line, offset=begins, file=file)
         except Refusal as refusal:
             raise refusal.after(*[OLD_WORD] * old_word) from None
     return Directives(tuple(words), None, old_word)
+
+
+def _lines(script: bytes, pattern: re.Pattern[bytes], end: int) -> Iterator[tuple[int, str, int]]:
+    """Yield number, text and offset of the text of each line that begins with a magic word."""
+    line, counted = 1, 0
+    for match in pattern.finditer(script, 0, end):
+        line += script.count(b"\n", counted, match.start() + 1)
+        counted = match.start() + 1
+        text = match.group(1).decode("utf-8", "surrogateescape")
+        yield line, text, match.start(1) - match.start() - 1
 
 
 def foreign(script: bytes, magic: bytes, file: str) -> tuple[Word, ...] | None:
@@ -97,24 +106,19 @@ def foreign(script: bytes, magic: bytes, file: str) -> tuple[Word, ...] | None:
     """
     if magic not in script:
         return None
-    others = re.finditer(rb"^(?!#)", script, re.MULTILINE)
+    others = _NOT_COMMENT.finditer(script)
     last = next(islice(others, _FOREIGN_COMMANDS, None), None)
     end = last.start() if last else len(script)
-    words: list[Word] = []
-    found = False
-    line = counted = 0
-    for match in re.finditer(rb"^" + magic + rb"([^\n]*)", script[:end], re.MULTILINE):
-        found = True
-        line += script.count(b"\n", counted, match.start())
-        counted = match.start()
-        text = match.group(1).decode("utf-8", "surrogateescape")
-        words += split(text, line=line + 1, offset=len(magic), file=file)
+    found = list(_lines(script, re.compile(rb"\n" + magic + rb"([^\n]*)"), end))
+    words = (
+        word for line, text, offset in found for word in split(text, line=line, offset=offset, file=file)
+    )
     return tuple(words) if found else None
 
 
 def split(text: str, *, line: int, offset: int, file: str) -> Iterator[Word]:
     """Split one directive's text into words; `offset` is where it begins in its line."""
-    at = start = len(text) - len(text.lstrip(_BLANK))
+    at = start = 0
     while True:
         while at < len(text) and text[at] in _BLANK:
             at += 1

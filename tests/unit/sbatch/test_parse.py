@@ -161,6 +161,16 @@ def test_begin_is_read_in_the_cluster_s_zone() -> None:
     )
 
 
+def test_only_this_cluster_is_served() -> None:
+    assert read("#SBATCH -M here", cluster="here").spec.clusters is None
+    assert read("#SBATCH -M a,b", cluster="here").spec.clusters == "a,b"
+
+
+def test_limits_of_a_login_session_are_not_there_to_propagate() -> None:
+    assert read("#SBATCH --propagate=NONE").spec.propagate is None
+    assert read("#SBATCH --propagate=STACK").spec.propagate == "STACK"
+
+
 def test_warnings_are_sentences() -> None:
     assert read("#SBATCH -N4 -n2").warnings == ("can't run 2 processes on 4 nodes, setting nnodes to 2",)
 
