@@ -1,0 +1,121 @@
+"""Tenants through faults: Slurm's parts restarted or stopped under an apply, a table cut by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.stack import OwnTenant, Stack
+from tests.support.waiting import wait_for
+
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("faults")]
+
+MakeTenant = Callable[..., OwnTenant]
+
+
+def docker(*arguments: str) -> None:
+    subprocess.run(["docker", *arguments], check=True, capture_output=True, timeout=60)
+
+
+def answers(stack: Stack, *argv: str) -> bool:
+    return stack.exec("slurmctld", *argv, check=False).returncode == 0
+
+
+@contextmanager
+def stopped(stack: Stack, part: str) -> Iterator[None]:
+    docker("pause", stack.container(part))
+    try:
+        yield
+    finally:
+        docker("unpause", stack.container(part))
+
+
+def allowed_accounts(stack: Stack, partition: str) -> str:
+    shown = stack.exec("slurmctld", "scontrol", "show", "partition", partition, "-o", check=False).stdout
+    return next((part[14:] for part in shown.split() if part.startswith("AllowAccounts=")), "")
+
+
+def test_partitions_lost_by_a_restart_of_slurmctld_are_closed_again(stack: Stack, tenant: OwnTenant) -> None:
+    docker("restart", "-t", "10", stack.container("slurmctld"))
+    wait_for(lambda: answers(stack, "scontrol", "ping"), "slurmctld is back", deadline_s=60)
+    wait_for(
+        lambda: tenant.name in allowed_accounts(stack, "h100").split(","),
+        "AllowAccounts of the partition is set again",
+        deadline_s=90,
+    )
+    said = stack.login_node(tenant.user).run("sbatch --test-only --gpus=9 --wrap hostname", check=False)
+    assert "(rule flavor.limit)" in said.text
+
+
+def test_a_table_cut_by_hand_leaves_rules_in_force_and_is_put_back(stack: Stack, tenant: OwnTenant) -> None:
+    folder = "/var/lib/sluice/policy"
+    before = stack.exec("bridge", "cat", f"{folder}/table.lua").stdout
+    cut = f"head -c 200 {folder}/table.lua > {folder}/t && mv {folder}/t {folder}/table.lua"
+    stack.exec("bridge", "sh", "-c", f"{cut} && touch -d '+2 seconds' {folder}/job_submit.lua", user="7700")
+    shell = stack.login_node(tenant.user)
+    said = shell.run("sbatch --test-only --gpus=99 --wrap hostname", check=False).text
+    assert "(rule " in said
+    assert "internal" not in said
+    wait_for(
+        lambda: stack.exec("bridge", "cat", f"{folder}/table.lua").stdout == before,
+        "the bridge puts the table back",
+        deadline_s=90,
+    )
+
+
+def test_an_apply_that_lost_slurmdbd_in_the_middle_is_finished_later(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    tenant = make_tenant(members=1, flavors={"h100": {"limit": 2}})
+    grown = {**tenant.document, "flavors": {"h100": {"limit": 5}}}
+    sources = json.dumps([{"file": "x.yaml", "text": json.dumps(grown)}])
+    with stopped(stack, "slurmdbd"):
+        done = stack.python("bridge", "bridge.tenants.command", "apply", "-", stdin=sources)
+        assert json.loads(done.stdout)["error"]["code"] in ("unavailable", "outcome-unknown")
+        state = json.loads(stack.python("bridge", "bridge.tenants.command", "show").stdout)["states"]
+        assert state[tenant.name]["applied"] is False
+    wait_for(
+        lambda: (
+            "gres/gpu:h100=5"
+            in stack.exec(
+                "slurmctld", "sacctmgr", "-nP", "show", "assoc", f"account={tenant.name}", "format=GrpTRES"
+            ).stdout
+        ),
+        "the change is carried out once slurmdbd is back",
+        deadline_s=120,
+    )
+
+
+def test_production_stops_batch_and_the_batch_job_is_queued_again(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    # Alone on the cluster: the faults' file runs after all others. All 8 a100 are taken by batch.
+    low = make_tenant(members=1, flavors={"a100": {"limit": 8}})
+    high = make_tenant(
+        members=1,
+        flavors={"a100": {"limit": 2, "guarantee": 1}},
+        classes={"allowed": ["production"], "default": "production"},
+    )
+    batch = stack.login_node(low.user)
+    victims = [
+        batch.sbatch("--qos=batch --mem=64M --gpus=a100:4 --time=10 --wrap 'sleep 400'") for _ in range(2)
+    ]
+
+    def states() -> list[str]:
+        listed = stack.exec("slurmctld", "squeue", "-h", "-j", ",".join(map(str, victims)), "-o", "%T")
+        return sorted(listed.stdout.split())
+
+    wait_for(lambda: states() == ["RUNNING", "RUNNING"], "batch has all of the flavor", deadline_s=60)
+    number = stack.login_node(high.user).sbatch("--mem=64M --gpus=1 --time=5 --wrap 'sleep 60'")
+    wait_for(
+        lambda: (
+            stack.exec("slurmctld", "squeue", "-h", "-j", str(number), "-o", "%T").stdout.strip() == "RUNNING"
+        ),
+        "production starts in the place of batch",
+        deadline_s=60,
+    )
+    assert states() == ["PENDING", "RUNNING"]

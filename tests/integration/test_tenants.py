@@ -1,0 +1,209 @@
+"""Tenants on the real cluster: what a document becomes, what drifts, what sbatch says at the door."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+import yaml
+
+from bridge.job import UNLIMITED
+from bridge.policy.decide import decide
+from bridge.policy.pool import Flavor, Pool
+from bridge.policy.request import Decision, Refusal, Request
+from bridge.policy.table import PolicyTable, table_of
+from bridge.policy.tenant import Tenant
+from tests.support.stack import OwnTenant, Stack
+from tests.support.waiting import wait_for
+
+pytestmark = pytest.mark.cluster
+
+MakeTenant = Callable[..., OwnTenant]
+
+
+def command(stack: Stack, *arguments: str, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    text = yaml.safe_dump(dict(document), sort_keys=False) if document else ""
+    sources = json.dumps([{"file": "test.yaml", "text": text}]) if document else None
+    done = stack.python("bridge", "bridge.tenants.command", "--wait", "60", *arguments, stdin=sources)
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def association(stack: Stack, account: str, user: str = "") -> dict[str, str]:
+    """The association's limits as slurmdbd has them, empty when there is none."""
+    fields = ("Share", "QOS", "GrpTRES", "MaxSubmit", "GrpSubmit", "MaxWall")
+    chosen = ["where", f"account={account}", f"user={user}"]
+    listed = stack.exec(
+        "slurmctld", "sacctmgr", "-nP", "show", "assoc", *chosen, f"format={','.join(fields)}"
+    ).stdout.splitlines()
+    return dict(zip(fields, listed[0].split("|"), strict=True)) if listed else {}
+
+
+def sacctmgr(stack: Stack, *arguments: str) -> None:
+    stack.exec("slurmctld", "sacctmgr", "-i", *arguments)
+
+
+def job(stack: Stack, number: int) -> dict[str, str]:
+    shown = stack.exec("slurmctld", "scontrol", "show", "job", str(number), "-o").stdout
+    return dict(part.split("=", 1) for part in shown.split() if "=" in part)
+
+
+def test_a_document_becomes_limits_in_slurm_and_applying_it_again_changes_nothing(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    tenant = make_tenant(
+        members=1,
+        weight=7,
+        flavors={"h100": {"limit": 3}},
+        limits={"max_walltime_min": 90, "max_submitted_jobs": 50, "max_submitted_jobs_per_user": 20},
+    )
+    account = association(stack, tenant.name)
+    assert (account["Share"], account["GrpSubmit"], account["MaxWall"]) == ("7", "50", "01:30:00")
+    assert set(account["GrpTRES"].split(",")) == {"gres/gpu=3", "gres/gpu:h100=3", "gres/gpu:a100=0"}
+    user = association(stack, tenant.name, tenant.user)
+    assert set(user["QOS"].split(",")) == {"training", "development", "batch"}
+    assert user["MaxSubmit"] == "20"
+    assert command(stack, "apply", "-", document=tenant.document) == {"plan": []}
+    assert command(stack, "validate", "-", document=tenant.document) == {"plan": []}
+
+
+def test_a_wrong_document_is_refused_with_its_place_and_changes_nothing(
+    stack: Stack, tenant: OwnTenant
+) -> None:
+    wrong = {**tenant.document, "flavors": {"h100": {"limit": 0}}, "colour": "red"}
+    error = command(stack, "apply", "-", document=wrong)["error"]
+    assert error["code"] == "invalid-tenant"
+    assert {fault["path"] for fault in error["details"]["errors"]} == {"flavors.h100.limit", "colour"}
+    greedy = {**tenant.document, "flavors": {"h100": {"limit": 99, "guarantee": 99}}}
+    assert "healthy ones" in command(stack, "apply", "-", document=greedy)["error"]["message"]
+    assert command(stack, "apply", "-", document=tenant.document) == {"plan": []}
+
+
+def test_what_somebody_changed_by_sacctmgr_is_put_back(stack: Stack, tenant: OwnTenant) -> None:
+    before = association(stack, tenant.name), association(stack, tenant.name, tenant.user)
+    chosen = ("where", f"account={tenant.name}")
+    sacctmgr(stack, "modify", "account", tenant.name, "set", "GrpTRES=gres/gpu:h100=99", "Fairshare=3")
+    sacctmgr(stack, "modify", "user", tenant.user, *chosen, "set", "QOS+=normal")
+    sacctmgr(stack, "delete", "user", tenant.users[1], f"account={tenant.name}")
+    wait_for(
+        lambda: (
+            (association(stack, tenant.name), association(stack, tenant.name, tenant.user)) == before
+            and bool(association(stack, tenant.name, tenant.users[1]))
+        ),
+        "the bridge puts the tenant's associations back",
+        deadline_s=90,
+    )
+
+
+def test_who_leaves_submits_no_more_and_loses_the_association_only_after_the_last_job(
+    stack: Stack, tenant: OwnTenant
+) -> None:
+    staying, leaving = tenant.users
+    shell = stack.login_node(leaving)
+    number = shell.sbatch("--mem=64M --time=5 --wrap 'sleep 200'")
+    shorter = {**tenant.document, "members": [{"user": staying}]}
+    plan = command(stack, "apply", "-", document=shorter)["plan"]
+    assert f"{tenant.name}/{leaving}" in [step["name"] for step in plan if step["action"] == "drain"]
+    assert association(stack, tenant.name, leaving)["MaxSubmit"] == "0"
+    refused = shell.run("sbatch --wrap hostname", check=False)
+    assert "is not a member of any tenant" in refused.text
+    assert job(stack, number)["JobState"] in ("PENDING", "RUNNING")
+    stack.exec("slurmctld", "scancel", str(number))
+    wait_for(lambda: not association(stack, tenant.name, leaving), "the association goes", deadline_s=120)
+    assert f"{leaving}:" in stack.exec("login", "getent", "passwd", leaving).stdout
+
+
+def test_a_change_of_a_job_is_judged_like_a_new_one(stack: Stack, make_tenant: MakeTenant) -> None:
+    tenant = make_tenant(members=1, flavors={"h100": {"limit": 4}, "a100": {"limit": 2}})
+    shell = stack.login_node(tenant.user)
+    number = shell.sbatch("--hold --gpus=1 --wrap hostname")
+    assert job(stack, number)["TresPerJob"] == "gres/gpu:h100:1"
+    shell.run(f"scontrol update job={number} TresPerJob=gres/gpu:2")
+    assert job(stack, number)["TresPerJob"] == "gres/gpu:h100:2"
+    for change, rule in (
+        ("TresPerJob=gres/gpu:9", "flavor.limit"),
+        ("Partition=a100", "partition.contradicts"),
+        ("QOS=normal", "class.unknown"),
+        ("Account=root", "account.foreign"),
+    ):
+        said = shell.run(f"scontrol update job={number} {change}", check=False)
+        assert f"(rule {rule})" in said.text, change
+    shell.run(f"scontrol update job={number} Name=other && scancel {number}")
+
+
+@pytest.mark.parametrize("way", ["srun --immediate=5", "salloc --immediate=5", "sbatch --test-only --wrap"])
+def test_each_of_slurms_commands_meets_the_rules(stack: Stack, tenant: OwnTenant, way: str) -> None:
+    program, _, options = way.partition(" ")
+    said = stack.login_node(tenant.user).run(f"{program} --gpus=9 {options} hostname", check=False)
+    assert f"tenant {tenant.name} may use 8 h100 GPUs at once, this job asks 9" in said.text
+
+
+def test_real_sbatch_decides_as_decide_py_does(stack: Stack, make_tenant: MakeTenant) -> None:
+    """The same requests by decide.py and by sbatch: the same sentence, or the same job record."""
+    tenant = make_tenant(
+        members=1,
+        flavors={"h100": {"limit": 3}, "a100": {"limit": 1}},
+        classes={"allowed": ["training", "batch"], "default": "batch"},
+        limits={"max_walltime_min": 100, "max_gpus_per_job": 2},
+    )
+    table = table_of([Tenant.model_validate(tenant.document)], _pool())
+    shell, random, seen = stack.login_node(tenant.user), Random(7), set[str]()
+    for _ in range(40):
+        request, arguments = _asked(random, tenant)
+        said = shell.run(f"sbatch --parsable --hold {arguments} --wrap hostname", check=False)
+        seen.add(_compare(stack, table, request, said.text))
+    assert len(seen) >= 6, seen
+    shell.run("scancel --me")
+
+
+def _compare(stack: Stack, table: PolicyTable, request: Request, said: str) -> str:
+    decision = decide(table, request)
+    if isinstance(decision, Refusal):
+        assert decision.sentence in said, request
+        return decision.rule
+    assert said.strip().isdigit(), (request, said)
+    record = job(stack, int(said))
+    shown = record["Account"], record["Partition"], record["QOS"], record["TimeLimit"]
+    assert shown == (decision.account, decision.partition, decision.qos, _clock(decision)), request
+    assert record.get("TresPerJob") == decision.tres_per_job
+    assert record.get("TresPerNode") == decision.tres_per_node
+    return "accepted"
+
+
+def _clock(decision: Decision) -> str:
+    if decision.time_limit_min == UNLIMITED:
+        return "UNLIMITED"
+    hours, minutes = divmod(int(decision.time_limit_min), 60)
+    return f"{hours:02}:{minutes:02}:00"
+
+
+def _pool() -> Pool:
+    names = ("a100", "h100")
+    flavors = {n: Flavor(name=n, gres_type=n, partition=n, configured=8, healthy=8) for n in names}
+    return Pool(flavors, {name: {"a100": 4, "h100": 4} for name in names})
+
+
+def _asked(random: Random, tenant: OwnTenant) -> tuple[Request, str]:
+    fields: dict[str, Any] = {"user": tenant.user}
+    arguments: list[str] = []
+    for name, option, values in (
+        ("account", "--account", [tenant.name, "root"]),
+        ("partition", "--partition", ["h100", "a100", "h100,a100"]),
+        ("qos", "--qos", ["training", "batch", "development", "production", "normal"]),
+        ("time_limit_min", "--time", [1, 100, 101]),
+    ):
+        if random.random() < 0.35:
+            fields[name] = random.choice(values)
+            arguments.append(f"{option}={fields[name]}")
+    if random.random() < 0.8:
+        way = random.choice(["tres_per_job", "tres_per_node"])
+        asked = random.choice(["1", "2", "3", "4", "h100:1", "h100:2", "a100:1", "a100:2", "b200:1"])
+        fields[way] = f"gres/gpu:{asked}"
+        arguments.append(f"--{'gpus' if way == 'tres_per_job' else 'gpus-per-node'}={asked}")
+    if random.random() < 0.1:
+        fields["exclusive"] = True
+        arguments.append("--exclusive")
+    return Request(**fields), " ".join(arguments)
