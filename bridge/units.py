@@ -14,6 +14,8 @@ INFINITE: Final = 0xFFFFFFFF
 """slurm.h INFINITE: "no limit" in 32-bit fields."""
 NO_VAL: Final = 0xFFFFFFFE
 """slurm.h NO_VAL: "not set" in 32-bit fields."""
+NO_VAL16: Final = 0xFFFE
+"""slurm.h NO_VAL16: "not set" in 16-bit fields."""
 
 _MEM_FACTOR: Final = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 

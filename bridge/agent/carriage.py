@@ -83,7 +83,7 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "tres_per_socket": Carried("gpus_per_socket", "tres_per_socket"),
     "tres_per_task": Carried("gpus_per_task", "tres_per_task"),
     "cpus_per_tres": Carried("cpus_per_gpu", "cpus_per_tres"),
-    "tres_bind": Carried("", "tres_bind", _REWRITTEN),
+    "tres_bind": Carried("gpu_binding", "tres_bind"),
     "tres_freq": Carried("", "tres_freq", "pyslurm has none"),
     "gres_flags": Carried("", "flags", "pyslurm has two of the four"),
     "array": Carried("array", "array"),

@@ -97,7 +97,7 @@ def _status(job: Any) -> JobStatus:  # noqa: ANN401 - a C structure
         job_id=lib.sluice_job_number(job),
         array_job_id=job.array_job_id or None,
         array_task_id=None if job.array_task_id == NO_VAL else job.array_task_id,
-        array_tasks=_array_tasks(job),
+        array_tasks=_text(job.array_task_str) or None,
         het_job_id=job.het_job_id or None,
         het_offset=job.het_job_offset if job.het_job_id else None,
         name=_text(job.name),
@@ -140,13 +140,6 @@ def _paths(job: Any) -> tuple[str, str]:  # noqa: ANN401 - a C structure
     out, err = ffi.new("char[]", _PATH_BYTES), ffi.new("char[]", _PATH_BYTES)
     lib.sluice_paths(job, out, err, _PATH_BYTES)
     return _text(out), _text(err) or _text(out)
-
-
-def _array_tasks(job: Any) -> str | None:  # noqa: ANN401 - a C structure
-    tasks = _text(job.array_task_str)
-    if not tasks:
-        return None
-    return f"{tasks}%{job.array_max_tasks}" if job.array_max_tasks else tasks
 
 
 def _minutes(value: int) -> Minutes | None:

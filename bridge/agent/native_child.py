@@ -52,6 +52,19 @@ class Script(str):
         return not isinstance(other, str)
 
 
+class Verbatim(str):
+    """A text that pyslurm can't rewrite: it would cut ``gpu:`` out of a binding."""
+
+    __slots__ = ()
+
+    def replace(self, *_: object) -> Verbatim:
+        """Return the text as it is."""
+        return self
+
+    def __contains__(self, _: object) -> bool:
+        return False
+
+
 class Description(pyslurm.JobSubmitDescription):  # type: ignore[misc] # pyslurm has no annotations
     """pyslurm's job description without its defaults: what isn't set is not sent."""
 
@@ -72,6 +85,8 @@ def submit(args: Mapping[str, Any]) -> int:
     """Submit with pyslurm's attributes `args`; returns the job's number."""
     attributes = dict(args)
     attributes["script"] = Script(attributes["script"])
+    if "gpu_binding" in attributes:
+        attributes["gpu_binding"] = Verbatim(attributes["gpu_binding"])
     return int(Description(**attributes).submit())
 
 

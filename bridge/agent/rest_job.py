@@ -12,7 +12,7 @@ from bridge.agent.carriage import CARRIAGE
 from bridge.agent.derive import minimum_cpus, warning
 from bridge.errors import Unsupported
 from bridge.job import UNLIMITED, JobSpec, Minutes
-from bridge.units import to_epoch
+from bridge.units import NO_VAL16, to_epoch
 
 Body = dict[str, Any]
 
@@ -64,6 +64,8 @@ def request(spec: JobSpec, *, uid: int, gid: int) -> Body:
         "group_id": str(gid),
         "environment": [f"{name}={value}" for name, value in spec.environment.items()],
         "minimum_cpus": minimum_cpus(spec),
+        # Absent, slurmrestd sends 0, which overrides the cluster's own setting.
+        "oom_kill_step": NO_VAL16,
     }
     for name, carried in CARRIAGE.items():
         value = getattr(spec, name)

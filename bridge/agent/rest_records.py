@@ -32,7 +32,7 @@ def job_status(body: Body) -> JobStatus:
         job_id=int(body["job_id"]),
         array_job_id=array_job_id,
         array_task_id=_number(body.get("array_task_id")) if array_job_id else None,
-        array_tasks=_array_tasks(body),
+        array_tasks=str(body.get("array_task_string") or "") or None,
         het_job_id=het_job_id,
         het_offset=_number(body.get("het_job_offset")) if het_job_id else None,
         name=str(body.get("name") or ""),
@@ -124,14 +124,6 @@ def _minutes(value: object) -> Minutes | None:
 def _exit(value: Mapping[str, Any]) -> ExitStatus:
     signal = value.get("signal") or {}
     return ExitStatus(_number(value.get("return_code")) or 0, _number(signal.get("id")) or 0)
-
-
-def _array_tasks(body: Body) -> str | None:
-    tasks = str(body.get("array_task_string") or "")
-    if not tasks:
-        return None
-    most = _number(body.get("array_max_tasks"))
-    return f"{tasks}%{most}" if most else tasks
 
 
 def _gpus(text: str) -> dict[str, int]:

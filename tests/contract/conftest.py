@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from tests.contract.scenes import RealScene, Scene, fake_scene, real_scene
-from tests.support.stack import OwnTenant, Stack
+from tests.contract.scenes import RealScene, Scene, fake_scene, real_scene, two_tenants
+from tests.support.stack import Stack
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
@@ -20,9 +20,8 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
     yield real
 
 
-@pytest.fixture
-def real(stack: Stack, make_tenant: Callable[..., OwnTenant]) -> Iterator[RealScene]:
-    """A stage on the real cluster alone."""
-    ours, theirs = make_tenant(members=2), make_tenant(members=1)
-    with real_scene(stack, ours, theirs) as stage:
+@pytest.fixture(scope="session")
+def real(stack: Stack) -> Iterator[RealScene]:
+    """A stage on the real cluster alone; its two tenants are this worker's own."""
+    with two_tenants(stack) as (ours, theirs), real_scene(stack, ours, theirs) as stage:
         yield stage

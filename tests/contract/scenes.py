@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from bridge.errors import NotFound
 from bridge.job import AccountingRow, BaseState, JobSpec, JobStatus
 from bridge.slurm.client import AgentClient
 from bridge.slurm.fake import FakeSlurm
 from bridge.slurm.port import Slurm
 from tests.support.agent_relay import agent_socket
-from tests.support.stack import STACK_NAME, OwnTenant, Stack
+from tests.support.stack import STACK_NAME, Stack
 from tests.support.waiting import wait_for
 
 AGENT: Final = os.environ.get("SLUICE_TEST_AGENT", f"{STACK_NAME}-agent")
 """Container of the agent."""
+
+
+_WHOLE_LINES: Final = ("Comment=", "AdminComment=", "Command=", "SubmitLine=")
 
 
 class Scene(Protocol):
@@ -79,7 +82,9 @@ class FakeScene:
 
     def running(self, job_id: int, *, array_task_id: int | None = None) -> JobStatus:
         self.slurm.start(job_id, array_task_id=array_task_id)
-        return _task(self.slurm.job(job_id), array_task_id)
+        record = _task(self.slurm.job(job_id), array_task_id)
+        assert record is not None
+        return record
 
     def ended(self, job_id: int) -> Sequence[AccountingRow]:
         for job in self.slurm.job(job_id):
@@ -129,7 +134,7 @@ class RealScene:
     def running(self, job_id: int, *, array_task_id: int | None = None) -> JobStatus:
         def seen() -> JobStatus | None:
             record = _task(self.slurm.job(job_id), array_task_id)
-            return record if record.state.base is BaseState.RUNNING else None
+            return record if record and record.state.base is BaseState.RUNNING else None
 
         return wait_for(seen, f"job {job_id} runs")
 
@@ -143,48 +148,75 @@ class RealScene:
     def requeue(self, job_id: int) -> None:
         self.scontrol("requeue", str(job_id))
 
+        def waits_again() -> bool:
+            (job,) = self.slurm.job(job_id)
+            return job.restarts == 1 and "COMPLETING" not in job.state.flags
+
+        wait_for(waits_again, f"the first run of job {job_id} is over")
+        # slurmctld lets a requeued job wait for two minutes.
+        self.scontrol("update", f"JobId={job_id}", "StartTime=now")
+
     def scontrol(self, *words: str) -> str:
         """Run scontrol as SlurmUser."""
         return self.stack.exec("slurmctld", "scontrol", *words, user="slurm").stdout
 
     def shown(self, job_id: int) -> dict[str, str]:
         """``scontrol show job`` as name to value."""
-        return dict(_pairs(self.scontrol("show", "job", str(job_id), "--oneliner")))
+        return dict(_pairs(self.scontrol("show", "job", str(job_id))))
 
 
 @contextmanager
-def real_scene(stack: Stack, ours: OwnTenant, theirs: OwnTenant) -> Iterator[RealScene]:
+def two_tenants(stack: Stack) -> Iterator[tuple[str, str]]:
+    """Make two tenants of our own; the first has users NAMEa and NAMEb, the second NAMEa."""
+    names = [f"t{uuid.uuid4().hex[:8]}" for _ in range(2)]
+    for name in names:
+        document = {
+            "name": name,
+            "members": [{"user": f"{name}a"}, {"user": f"{name}b"}],
+            "flavors": {"h100": {"limit": 8}, "a100": {"limit": 8}},
+        }
+        applied = stack.apply(document)
+        assert applied.returncode == 0, applied.text
+    try:
+        yield names[0], names[1]
+    finally:
+        for name in names:
+            stack.remove_tenant(name)
+
+
+@contextmanager
+def real_scene(stack: Stack, ours: str, theirs: str) -> Iterator[RealScene]:
     """Set up the cluster: two tenants, the agent through its relay."""
     with agent_socket(AGENT) as path:
         slurm = AgentClient(path)
         try:
-            yield RealScene(slurm, stack, ours.name, ours.users[0], ours.users[1], theirs.user)
+            yield RealScene(slurm, stack, ours, f"{ours}a", f"{ours}b", f"{theirs}a")
         finally:
             slurm.close()
 
 
-def kill_a_native_worker(signal: str = "KILL") -> int:
-    """Kill every native child of the agent; returns how many."""
+def kill_native_workers() -> int:
+    """Kill -9 every native child of the agent; returns how many."""
     command = (
         "import os, signal, pathlib\n"
         "found = [int(p.parent.name) for p in pathlib.Path('/proc').glob('[0-9]*/cmdline')\n"
         "         if b'native_child' in p.read_bytes()]\n"
-        f"[os.kill(pid, signal.SIG{signal}) for pid in found]\n"
+        "[os.kill(pid, signal.SIGKILL) for pid in found]\n"
         "print(len(found))\n"
     )
     argv = ["docker", "exec", AGENT, "python", "-c", command]
     return int(subprocess.run(argv, capture_output=True, check=True).stdout)
 
 
-def _task(records: Sequence[JobStatus], array_task_id: int | None) -> JobStatus:
-    for record in records:
-        if array_task_id is None or record.array_task_id == array_task_id:
-            return record
-    raise NotFound(f"no record of task {array_task_id}")
+def _task(records: Sequence[JobStatus], array_task_id: int | None) -> JobStatus | None:
+    return next((job for job in records if array_task_id in (None, job.array_task_id)), None)
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    for word in text.split():
-        name, sep, value = word.partition("=")
-        if sep:
-            yield name, value
+    """Read scontrol's lines; a value with spaces has its line for itself."""
+    for line in map(str.strip, text.splitlines()):
+        words = [line] if line.startswith(_WHOLE_LINES) else line.split()
+        for word in words:
+            name, sep, value = word.partition("=")
+            if sep:
+                yield name, value

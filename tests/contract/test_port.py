@@ -158,6 +158,7 @@ def test_each_run_of_a_requeued_job_is_a_row_of_its_own(scene: Scene) -> None:
     job_id = scene.slurm.submit(scene.spec(ends_with=None, requeue=True), user=scene.user).job_id
     scene.running(job_id)
     scene.requeue(job_id)
+    assert scene.running(job_id).restarts == 1
     scene.slurm.cancel(job_id, user=scene.user)
     rows = scene.ended(job_id)
     assert len(rows) == 2

@@ -1,0 +1,63 @@
+"""The carriage table: total, and the choice of the way that it gives."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from bridge.agent.carriage import CARRIAGE, Way, ways
+from bridge.errors import Unsupported
+from bridge.job import JobSpec
+
+PLAIN = JobSpec(script=b"#!/bin/sh\ntrue\n", work_dir="/tmp", environment={"A": "1"})
+
+
+def spec(**fields: Any) -> JobSpec:
+    return dataclasses.replace(PLAIN, **fields)
+
+
+def test_the_table_has_every_field_and_no_other() -> None:
+    assert list(CARRIAGE) == [field.name for field in dataclasses.fields(JobSpec)]
+
+
+@pytest.mark.parametrize("name", CARRIAGE)
+def test_a_way_that_is_left_out_says_why(name: str) -> None:
+    carried = CARRIAGE[name]
+    assert bool(carried.why) == (not carried.native or not carried.rest)
+
+
+def test_a_plain_job_goes_native_and_could_go_by_rest() -> None:
+    assert ways(PLAIN) == (Way.NATIVE, Way.REST)
+
+
+def test_a_field_that_pyslurm_lacks_goes_by_rest() -> None:
+    assert ways(spec(prefer="fast")) == (Way.REST,)
+
+
+@pytest.mark.parametrize("name", ["hint", "propagate", "power", "clusters"])
+def test_a_field_that_nobody_carries_is_refused_by_name(name: str) -> None:
+    with pytest.raises(Unsupported, match=name) as refused:
+        ways(spec(**{name: "x"}))
+    assert refused.value.details["field"] == name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"memory_per_node_mib": 0}, {"core_spec": 0}, {"ntasks": 70000}, {"script": b"#!/bin/sh"}],
+    ids=str,
+)
+def test_values_that_pyslurm_changes_go_by_rest(fields: dict[str, Any]) -> None:
+    assert ways(spec(**fields)) == (Way.REST,)
+
+
+def test_a_script_that_could_be_a_path_never_reaches_pyslurm() -> None:
+    assert Way.NATIVE not in ways(spec(script=b"/etc/passwd"))
+
+
+@pytest.mark.parametrize(("script", "why"), [(b"#!/bin/sh\n\xff\n", "UTF-8"), (b"#!/bin/sh\n\0\n", "NUL")])
+def test_a_script_that_is_no_text_is_refused(script: bytes, why: str) -> None:
+    with pytest.raises(Unsupported, match=why) as refused:
+        ways(spec(script=script))
+    assert refused.value.details["field"] == "script"
