@@ -26,6 +26,7 @@ RELEASE: Final = "forky"
 """Debian release that has the Slurm we ask for; its version is read from the image, never assumed."""
 
 SOURCE: Final = f"debian:{RELEASE}-slim"
+BASE_NAME: Final = "sluice-base"
 PULL_LIMIT_S: Final = 60
 BOOTSTRAP_LIMIT_S: Final = 900
 MIRROR: Final = "http://deb.debian.org/debian"
@@ -33,7 +34,7 @@ MIRROR: Final = "http://deb.debian.org/debian"
 
 def ensure_base(client: docker.DockerClient, report: Reporter) -> str:
     """Return the base image's reference; gets or makes it when it is missing."""
-    reference = f"sluice-base:{digest([SOURCE, 1])}"
+    reference = f"{BASE_NAME}:{digest([SOURCE, 1])}"
     with calling(f"docker image inspect {reference}"):
         try:
             client.images.get(reference)

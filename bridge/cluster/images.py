@@ -18,12 +18,14 @@ from typing import Final
 import docker
 from docker.errors import ImageNotFound
 
+from bridge.cluster.base import BASE_NAME
 from bridge.cluster.engine import TAIL_LINES, calling
 from bridge.cluster.part import HASH_LENGTH
 from bridge.cluster.parts import Images
 from bridge.cluster.reporter import Reporter
 from bridge.errors import StepFailed
 
+CONFLICT: Final = 409
 LABEL_IMAGE: Final = "sh.sluice.image"
 """Marks images that `up` built: its value is the image's short name."""
 
@@ -195,15 +197,21 @@ class Builder:
 
 
 def remove_images(client: docker.DockerClient) -> tuple[str, ...]:
-    """Remove the images that `up` built and that no container uses; return their references."""
+    """Remove the images that `up` built or got and that no container uses; return their names.
+
+    Build stages have the label too, and no name.
+    """
     removed = []
     with calling("docker image rm"):
-        for image in client.images.list(filters={"label": LABEL_IMAGE}):
-            for reference in image.tags:
+        labelled = client.images.list(filters={"label": LABEL_IMAGE})
+        for image in [*labelled, *client.images.list(BASE_NAME)]:
+            for reference in image.tags or [str(image.id)]:
                 try:
                     client.images.remove(reference)
                     removed.append(reference)
+                except ImageNotFound:
+                    pass  # went with another one
                 except docker.errors.APIError as error:
-                    if error.status_code != 409:  # in use by another stack: it stays
+                    if error.status_code != CONFLICT:  # in use by a container or another image: it stays
                         raise
     return tuple(removed)
