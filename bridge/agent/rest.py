@@ -41,9 +41,19 @@ class Rest:
         Name of SlurmUser; its token may name any user.
     deadline_s
         Longest wait for an answer.
+    transport
+        What carries the requests (tests give their own).
     """
 
-    def __init__(self, url: str, key: bytes, *, slurm_user: str = "slurm", deadline_s: float = 15.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        key: bytes,
+        *,
+        slurm_user: str = "slurm",
+        deadline_s: float = 15.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
         self._key = key
         self._slurm_user = slurm_user
         self._deadline_s = deadline_s
@@ -52,6 +62,7 @@ class Rest:
             headers={"Connection": "close"},
             limits=httpx.Limits(max_keepalive_connections=0),
             trust_env=False,
+            transport=transport,
         )
         self._token: tuple[float, str] = (0.0, "")
         self._version = ""
