@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.ledger.amounts import Payer, Rates, Usage, used
+from gateway.ledger.amounts import NO_USAGE, Payer, Rates, Usage
 from gateway.ledger.charge import Charge, RunKey
 
 
@@ -39,13 +39,33 @@ class Entry:
         A run counts in each span in which it held something; one that began and ended in the same second
         counts where it began.
         """
+        touches = max(self.start_s, lo_s) < min(self.end_s, hi_s)
+        began_here = self.start_s == self.end_s and lo_s <= self.start_s < hi_s
+        if not touches and not began_here:
+            return NO_USAGE
+        return self.usage(lo_s, hi_s) + Usage(runs=self.runs)
+
+    def usage(self, lo_s: int, hi_s: int) -> Usage:
+        """Return the TRES-seconds in [lo_s, hi_s), as of no run."""
+        seconds = min(self.end_s, hi_s) - max(self.start_s, lo_s)
+        if seconds <= 0:
+            return NO_USAGE
+        rates = self.rates
+        return Usage(
+            0,
+            rates.gpus * seconds,
+            rates.cpus * seconds - self.released_cpu_s(lo_s, hi_s),
+            rates.memory_mib * seconds,
+            rates.nodes * seconds,
+            rates.billing * seconds,
+        )
+
+    def released_cpu_s(self, lo_s: int, hi_s: int) -> int:
+        """Return the CPU-seconds in [lo_s, hi_s) that the run gave back while it was suspended."""
+        if not self.suspended_s:
+            return 0
         start_s, end_s = max(self.start_s, lo_s), min(self.end_s, hi_s)
-        if end_s <= start_s:
-            began_here = self.start_s == self.end_s and lo_s <= self.start_s < hi_s
-            return Usage(runs=self.runs) if began_here else Usage()
-        usage = used(self.rates, end_s - start_s)
-        released = self.rates.cpus * (self._suspended_until(end_s) - self._suspended_until(start_s))
-        return replace(usage, runs=self.runs, cpu_s=usage.cpu_s - released)
+        return self.rates.cpus * (self._suspended_until(end_s) - self._suspended_until(start_s))
 
     def _suspended_until(self, moment_s: int) -> int:
         # Accounting has the sum of the suspended seconds, not when they were: they are spread evenly.
@@ -127,7 +147,7 @@ def balance(entries: Iterable[Entry], lo_s: int, hi_s: int) -> dict[Payer, Usage
     """
     sums: dict[Payer, Usage] = {}
     for entry in entries:
-        sums[entry.payer] = sums.get(entry.payer, Usage()) + entry.within(lo_s, hi_s)
+        sums[entry.payer] = sums.get(entry.payer, NO_USAGE) + entry.within(lo_s, hi_s)
     return {payer: usage for payer, usage in sums.items() if usage}
 
 

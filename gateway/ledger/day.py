@@ -79,8 +79,8 @@ class CutDay:
     starts: Sequence[Events]
     ends: Sequence[Events]
     """Of each span that `spans_to_read` names."""
-    suspended: tuple[Entry, ...] = ()
-    """The payer's entries with suspended time that touch the day (few)."""
+    released_cpu_s: Sequence[int]
+    """Of each of those spans: CPU-seconds that suspended runs gave back."""
 
 
 def cells(entry: Entry) -> Iterator[tuple[int, Day]]:
@@ -90,15 +90,11 @@ def cells(entry: Entry) -> Iterator[tuple[int, Day]]:
     for number in range(first, last + 1):
         begin_s = number * DAY_S
         goes_on = entry.start_s < begin_s
-        yield (
-            number,
-            Day(
-                alive=entry.runs if goes_on else 0,
-                held=entry.rates if goes_on else NOTHING_HELD,
-                started=0 if goes_on else entry.runs,
-                usage=replace(entry.within(begin_s, begin_s + DAY_S), runs=0),
-            ),
-        )
+        usage = entry.usage(begin_s, begin_s + DAY_S)
+        if goes_on:
+            yield number, Day(entry.runs, entry.rates, 0, usage)
+        else:
+            yield number, Day(0, NOTHING_HELD, entry.runs, usage)
 
 
 def spans_to_read(begin_s: int, borders_s: Sequence[int]) -> list[tuple[int, int]]:
@@ -128,11 +124,13 @@ def _forward(cut: CutDay, spans: Sequence[tuple[int, int]]) -> list[Slice]:
     alive, level = cut.day.alive, cut.day.held
     rest = whole(cut.day)
     found: list[Slice] = []
-    for (lo_s, hi_s), starts, ends in zip(spans, cut.starts, cut.ends, strict=True):
+    for (lo_s, hi_s), starts, ends, cpu_s in zip(
+        spans, cut.starts, cut.ends, cut.released_cpu_s, strict=True
+    ):
         usage = (
             used(level + starts.rates + -ends.rates, hi_s - lo_s)
             + used(-starts.moments + ends.moments, 1)
-            + _released(cut.suspended, lo_s, hi_s)
+            + Usage(cpu_s=-cpu_s)
         )
         found.append(Slice(alive, starts.all_runs, usage))
         rest = Slice(0, rest.started - starts.all_runs, rest.usage - usage)
@@ -142,23 +140,11 @@ def _forward(cut: CutDay, spans: Sequence[tuple[int, int]]) -> list[Slice]:
 
 
 def _backward(cut: CutDay, span: tuple[int, int]) -> list[Slice]:
-    (starts,), (ends,) = cut.starts, cut.ends
+    (starts,), (ends,), (cpu_s,) = cut.starts, cut.ends, cut.released_cpu_s
     lo_s, hi_s = span
     usage = (
-        used(cut.following.held, hi_s - lo_s)
-        + used(-starts.moments + ends.moments, 1)
-        + _released(cut.suspended, lo_s, hi_s)
+        used(cut.following.held, hi_s - lo_s) + used(-starts.moments + ends.moments, 1) + Usage(cpu_s=-cpu_s)
     )
     alive = cut.following.alive + ends.runs - starts.runs
     first = Slice(cut.day.alive, cut.day.started - starts.all_runs, cut.day.usage - usage)
     return [first, Slice(alive, starts.all_runs, usage)]
-
-
-def _released(suspended: Sequence[Entry], lo_s: int, hi_s: int) -> Usage:
-    """Return the CPU-seconds that suspended runs gave back, negative."""
-    cpu_s = 0
-    for entry in suspended:
-        overlap_s = min(entry.end_s, hi_s) - max(entry.start_s, lo_s)
-        if overlap_s > 0:
-            cpu_s += entry.within(lo_s, hi_s).cpu_s - entry.rates.cpus * overlap_s
-    return Usage(cpu_s=cpu_s)

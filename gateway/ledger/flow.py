@@ -110,4 +110,4 @@ class Ledger:
             )
 
         # Added up in the reader's thread: a year of days is work that the event loop must not wait for.
-        return await self._store.read(lambda session: add_up(usage.read(session, plan, query.tenants)))
+        return await self._store.read(lambda session: add_up(usage.read(session, query, plan)))

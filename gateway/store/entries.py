@@ -6,9 +6,9 @@ that neither can be seen without the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -21,6 +21,8 @@ from gateway.ledger.day import Day, cells
 from gateway.store import cursors, running
 from gateway.store.columns import MAX_VARIABLES
 from gateway.store.tables import DAYS, ENTRIES, PAYERS
+
+T = TypeVar("T")
 
 _PAYER = (PAYERS.c.tenant, PAYERS.c.user, PAYERS.c.job_class, PAYERS.c.flavor, PAYERS.c.door)
 
@@ -64,12 +66,17 @@ def entries_of_runs(session: Session, keys: Iterable[RunKey]) -> dict[RunKey, li
         by_cluster.setdefault(key.cluster, []).append(key.db_index)
     found: dict[RunKey, list[Entry]] = {}
     for cluster, indexes in by_cluster.items():
-        for start in range(0, len(indexes), MAX_VARIABLES - 1):
-            some = indexes[start : start + MAX_VARIABLES - 1]
+        for some in batches(indexes, MAX_VARIABLES - 1):
             chosen = (ENTRIES.c.cluster == cluster, ENTRIES.c.db_index.in_(some))
             for entry in read_entries(session, *chosen):
                 found.setdefault(entry.key, []).append(entry)
     return found
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield `items` in pieces that one statement can carry."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def read_entries(session: Session, *conditions: sa.ColumnElement[bool]) -> list[Entry]:
@@ -128,12 +135,12 @@ def payer_numbers(session: Session, payers: Iterable[Payer]) -> dict[Payer, int]
 
 
 def _known_payers(session: Session, wanted: set[Payer]) -> dict[Payer, int]:
-    tenants = sorted({payer.tenant for payer in wanted})
-    if not tenants:
-        return {}
-    statement = sa.select(PAYERS.c.id, *_PAYER).where(PAYERS.c.tenant.in_(tenants))
-    known = {Payer(*payer): number for number, *payer in session.execute(statement)}
-    return {payer: known[payer] for payer in wanted if payer in known}
+    found: dict[Payer, int] = {}
+    for some in batches(sorted(wanted), MAX_VARIABLES // len(_PAYER)):
+        values = [(one.tenant, one.user, one.job_class, one.flavor, one.door) for one in some]
+        statement = sa.select(PAYERS.c.id, *_PAYER).where(sa.tuple_(*_PAYER).in_(values))
+        found |= {Payer(*payer): number for number, *payer in session.execute(statement)}
+    return found
 
 
 def _append(

@@ -1,32 +1,43 @@
-"""Reading the ledger for a report: day sums, events around borders, runs without end; one snapshot."""
+"""Reading the ledger for a report: day sums, events around borders, runs without end; one snapshot.
+
+Sums are taken by SQL, already by the columns that the report has: of `Payer`'s fields only those are
+filled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlmodel import Session
 
 from gateway.ledger.amounts import DAY_S, Payer, Rates, Usage
-from gateway.ledger.balance import Entry
 from gateway.ledger.day import CutDay, Day, Events, Slice, pieces, spans_to_read
-from gateway.ledger.report import Cells, CutDays, Plan
+from gateway.ledger.report import Cells, CutDays, Plan, Query
 from gateway.ledger.running import Running
 from gateway.store import cursors, running
 from gateway.store.entries import read_entries
 from gateway.store.tables import DAYS, ENTRIES, PAYERS
 
-Tenants = frozenset[str] | None
-"""Whose usage; None means all."""
-
-_NONE = Events()
-_RATES = (ENTRIES.c.gpus, ENTRIES.c.cpus, ENTRIES.c.memory_mib, ENTRIES.c.nodes, ENTRIES.c.billing)
-_CELL = (
-    *(DAYS.c.alive, DAYS.c.held_gpus, DAYS.c.held_cpus, DAYS.c.held_memory_mib, DAYS.c.held_nodes),
-    *(DAYS.c.held_billing, DAYS.c.started),
-    *(DAYS.c.gpu_s, DAYS.c.cpu_s, DAYS.c.memory_mib_s, DAYS.c.node_s, DAYS.c.billing_s),
+_FIELDS: Final = {
+    "tenant": "tenant",
+    "user": "user",
+    "class": "job_class",
+    "flavor": "flavor",
+    "door": "door",
+}
+"""The report's column to the payer's field."""
+_NONE: Final = Events()
+_RATES: Final = tuple(ENTRIES.c[name] for name in ("gpus", "cpus", "memory_mib", "nodes", "billing"))
+_CELL: Final = tuple(
+    DAYS.c[name]
+    for name in (
+        *("alive", "held_gpus", "held_cpus", "held_memory_mib", "held_nodes", "held_billing", "started"),
+        *("gpu_s", "cpu_s", "memory_mib_s", "node_s", "billing_s"),
+    )
 )
 
 
@@ -41,57 +52,27 @@ class Reading:
     """How far accounting of every cluster has been read whole."""
 
 
-def read(session: Session, plan: Plan, tenants: Tenants) -> Reading:
-    """Read what a plan needs, as of one moment."""
+def read(session: Session, query: Query, plan: Plan) -> Reading:
+    """Read what a query needs, as of one moment."""
     if session.get_bind().dialect.name == "postgresql":
         session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-    payers = _payers(session, tenants)
-    cells = _cells(session, plan, payers, tenants)
+    source = _Source(session, query)
+    cells = source.cells(plan.first_day, plan.last_day + 1)
     positions = cursors.positions(session, cursors.ACCOUNTING)
     return Reading(
         cells=cells,
-        cut_days={day: _cut(session, day, borders, cells, payers) for day, borders in plan.cuts.items()},
-        running=running.of_tenants(session, tenants),
+        cut_days={day: _cut(source, day, borders_s, cells) for day, borders_s in plan.cuts.items()},
+        running=running.of_tenants(session, query.tenants),
         as_of=min(positions.values(), default=None),
     )
 
 
-def _payers(session: Session, tenants: Tenants) -> dict[int, Payer]:
-    statement = sa.select(
-        *(PAYERS.c.id, PAYERS.c.tenant, PAYERS.c.user, PAYERS.c.job_class),
-        *(PAYERS.c.flavor, PAYERS.c.door),
-    )
-    if tenants is not None:
-        statement = statement.where(PAYERS.c.tenant.in_(sorted(tenants)))
-    return {number: Payer(*payer) for number, *payer in session.execute(statement)}
-
-
-def _cells(
-    session: Session, plan: Plan, payers: dict[int, Payer], tenants: Tenants
-) -> dict[int, dict[Payer, Day]]:
-    # One day more: what was held when the last day ended is in the following day's cell.
-    statement = sa.select(DAYS.c.day, DAYS.c.payer_id, *_CELL).where(
-        DAYS.c.day.between(plan.first_day, plan.last_day + 1)
-    )
-    if tenants is not None:
-        statement = statement.where(DAYS.c.payer_id.in_(sorted(payers)))
-    found: dict[int, dict[Payer, Day]] = {}
-    for day, payer_id, alive, gpus, cpus, memory_mib, nodes, billing, started, *used in session.execute(
-        statement
-    ):
-        cell = Day(alive, Rates(gpus, cpus, memory_mib, nodes, billing), started, Usage(0, *used))
-        found.setdefault(day, {})[payers[payer_id]] = cell
-    return found
-
-
-def _cut(
-    session: Session, day: int, borders_s: tuple[int, ...], cells: Cells, payers: dict[int, Payer]
-) -> dict[Payer, Sequence[Slice]]:
+def _cut(source: _Source, day: int, borders_s: tuple[int, ...], cells: Cells) -> dict[Payer, list[Slice]]:
     begin_s = day * DAY_S
     spans = spans_to_read(begin_s, borders_s)
-    starts = [_starts(session, lo_s, hi_s, payers) for lo_s, hi_s in spans]
-    ends = [_ends(session, lo_s, hi_s, payers) for lo_s, hi_s in spans]
-    suspended = _suspended(session, begin_s, begin_s + DAY_S)
+    starts = [source.starts(lo_s, hi_s) for lo_s, hi_s in spans]
+    ends = [source.ends(lo_s, hi_s) for lo_s, hi_s in spans]
+    released = [source.released(lo_s, hi_s) for lo_s, hi_s in spans]
     following = cells.get(day + 1, {})
     return {
         payer: pieces(
@@ -102,61 +83,96 @@ def _cut(
                 borders_s=borders_s,
                 starts=[span.get(payer, _NONE) for span in starts],
                 ends=[span.get(payer, _NONE) for span in ends],
-                suspended=tuple(entry for entry in suspended if entry.payer == payer),
+                released_cpu_s=[span.get(payer, 0) for span in released],
             )
         )
         for payer, cell in cells.get(day, {}).items()
     }
 
 
-def _starts(session: Session, lo_s: int, hi_s: int, payers: dict[int, Payer]) -> dict[Payer, Events]:
-    moment = ENTRIES.c.start_s
-    inside = sa.and_(moment >= lo_s, moment < hi_s)
-    return _events(session, moment, inside, lo_s, payers)
+class _Source:
+    """Sums by the columns of one query."""
 
+    def __init__(self, session: Session, query: Query) -> None:
+        self._session = session
+        self._tenants = query.tenants
+        self._kept = {_FIELDS[name] for name in query.by if name in _FIELDS}
+        self._group = [PAYERS.c[name] for name in _FIELDS.values() if name in self._kept]
+        self._payer = [
+            PAYERS.c[name] if name in self._kept else sa.literal_column("''") for name in _FIELDS.values()
+        ]
 
-def _ends(session: Session, lo_s: int, hi_s: int, payers: dict[int, Payer]) -> dict[Payer, Events]:
-    moment = ENTRIES.c.end_s
-    inside = sa.and_(moment > lo_s, moment <= hi_s)
-    return _events(session, moment, inside, lo_s, payers)
-
-
-def _events(
-    session: Session,
-    moment: sa.ColumnElement[int],
-    inside: sa.ColumnElement[bool],
-    lo_s: int,
-    payers: dict[int, Payer],
-) -> dict[Payer, Events]:
-    payer_id, runs = ENTRIES.c.payer_id, sa.func.sum(ENTRIES.c.runs)
-    lasts = ENTRIES.c.end_s > ENTRIES.c.start_s
-    lasting = (
-        sa.select(
-            *(payer_id, runs),
-            *(sa.func.sum(rate) for rate in _RATES),
-            *(sa.func.sum(rate * (moment - lo_s)) for rate in _RATES),
+    def cells(self, first_day: int, last_day: int) -> dict[int, dict[Payer, Day]]:
+        """Return the cells of the days, both included."""
+        statement = (
+            sa.select(DAYS.c.day, *self._payer, *map(sa.func.sum, _CELL))
+            .join(PAYERS, PAYERS.c.id == DAYS.c.payer_id)
+            .where(DAYS.c.day.between(first_day, last_day), *self._visible())
+            .group_by(DAYS.c.day, *self._group)
         )
-        .where(inside, lasts)
-        .group_by(payer_id)
-    )
-    momentary = sa.select(payer_id, runs).where(inside, sa.not_(lasts)).group_by(payer_id)
-    found: dict[Payer, Events] = {}
-    for number, count, *sums in session.execute(lasting):
-        if number in payers:
-            whole = [int(value) for value in sums]  # PostgreSQL sums bigints to numeric
-            found[payers[number]] = Events(int(count), int(count), Rates(*whole[:5]), Rates(*whole[5:]))
-    for number, count in session.execute(momentary):
-        if number in payers:
-            known = found.get(payers[number], _NONE)
-            found[payers[number]] = Events(known.runs + int(count), known.runs, known.rates, known.moments)
-    return found
+        found: dict[int, dict[Payer, Day]] = {}
+        for row in self._session.execute(statement):
+            alive, *held, started, gpu_s, cpu_s, memory_mib_s, node_s, billing_s = map(int, row[6:])
+            usage = Usage(0, gpu_s, cpu_s, memory_mib_s, node_s, billing_s)
+            cell = Day(alive, Rates(*held), started, usage)
+            found.setdefault(row[0], {})[Payer(*row[1:6])] = cell
+        return found
 
+    def starts(self, lo_s: int, hi_s: int) -> dict[Payer, Events]:
+        """Return the starts in [lo_s, hi_s)."""
+        moment = ENTRIES.c.start_s
+        return self._events(moment, sa.and_(moment >= lo_s, moment < hi_s), lo_s)
 
-def _suspended(session: Session, lo_s: int, hi_s: int) -> list[Entry]:
-    return read_entries(
-        session,
-        # Written as the partial index has it, so that it is used.
-        sa.text("suspended_s > 0"),  # type: ignore[arg-type]
-        ENTRIES.c.end_s > lo_s,
-        ENTRIES.c.start_s < hi_s,
-    )
+    def ends(self, lo_s: int, hi_s: int) -> dict[Payer, Events]:
+        """Return the ends in (lo_s, hi_s]."""
+        moment = ENTRIES.c.end_s
+        return self._events(moment, sa.and_(moment > lo_s, moment <= hi_s), lo_s)
+
+    def released(self, lo_s: int, hi_s: int) -> dict[Payer, int]:
+        """Return the CPU-seconds that suspended runs gave back within a span (few runs, or none)."""
+        # The first condition is the partial index's own, word for word, so that it is used.
+        suspended = ENTRIES.c.suspended_s > sa.literal_column("0")
+        touching = (suspended, ENTRIES.c.end_s > lo_s, ENTRIES.c.start_s < hi_s)
+        found: dict[Payer, int] = {}
+        for entry in read_entries(self._session, *touching, *self._visible()):
+            payer = replace(entry.payer, **{name: "" for name in _FIELDS.values() if name not in self._kept})
+            found[payer] = found.get(payer, 0) + entry.released_cpu_s(lo_s, hi_s)
+        return found
+
+    def _events(
+        self, moment: sa.ColumnElement[int], inside: sa.ColumnElement[bool], lo_s: int
+    ) -> dict[Payer, Events]:
+        lasts = ENTRIES.c.end_s > ENTRIES.c.start_s
+        sums = (*_RATES, *(rate * (moment - lo_s) for rate in _RATES))
+        found: dict[Payer, Events] = {}
+        for payer, (runs, *whole) in self._sums([inside, lasts], [ENTRIES.c.runs, *sums]):
+            found[payer] = Events(runs, runs, Rates(*whole[:5]), Rates(*whole[5:]))
+        for payer, (runs,) in self._sums([inside, sa.not_(lasts)], [ENTRIES.c.runs]):
+            known = found.get(payer, _NONE)
+            found[payer] = replace(known, all_runs=known.all_runs + runs)
+        return found
+
+    def _sums(
+        self, conditions: Sequence[sa.ColumnElement[bool]], values: Sequence[sa.ColumnElement[int]]
+    ) -> Iterator[tuple[Payer, list[int]]]:
+        """Sum entries by payer number first, which is cheap, then by the query's columns."""
+        inner = (
+            sa.select(
+                ENTRIES.c.payer_id, *(sa.func.sum(value).label(f"v{n}") for n, value in enumerate(values))
+            )
+            .where(*conditions)
+            .group_by(ENTRIES.c.payer_id)
+            .subquery()
+        )
+        outer = (
+            sa.select(*self._payer, *(sa.func.sum(inner.c[f"v{n}"]) for n in range(len(values))))
+            .join(PAYERS, PAYERS.c.id == inner.c.payer_id)
+            .where(*self._visible())
+            .group_by(*self._group)
+        )
+        for row in self._session.execute(outer):
+            if row[5] is not None:  # without columns to group by, no entries make one row of NULLs
+                yield Payer(*row[:5]), [int(value) for value in row[5:]]  # PostgreSQL sums to numeric
+
+    def _visible(self) -> list[Any]:
+        return [] if self._tenants is None else [PAYERS.c.tenant.in_(sorted(self._tenants))]

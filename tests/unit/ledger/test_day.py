@@ -100,7 +100,10 @@ def test_a_cut_day_is_exact_in_every_piece(entries: list[Entry], borders: set[in
         borders_s=borders_s,
         starts=[starts for starts, _ in events],
         ends=[ends for _, ends in events],
-        suspended=tuple(one for one in entries if one.suspended_s),
+        released_cpu_s=[
+            sum(one.released_cpu_s(lo_s, hi_s) for one in entries if one.end_s > lo_s and one.start_s < hi_s)
+            for lo_s, hi_s in spans
+        ],
     )
     edges = (DAY_S, *borders_s, 2 * DAY_S)
     found = pieces(cut)
