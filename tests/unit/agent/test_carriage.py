@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bridge.agent.carriage import CARRIAGE, Way, ways
+from bridge.agent.carriage_page import page
 from bridge.errors import Unsupported
 from bridge.job import JobSpec
 
@@ -61,3 +62,8 @@ def test_a_script_that_is_no_text_is_refused(script: bytes, why: str) -> None:
     with pytest.raises(Unsupported, match=why) as refused:
         ways(spec(script=script))
     assert refused.value.details["field"] == "script"
+
+
+def test_the_reference_page_is_the_tables(pytestconfig: pytest.Config) -> None:
+    written = pytestconfig.rootpath / "docs" / "reference" / "carriage.md"
+    assert written.read_text(encoding="utf-8") == page(), "run: python -m bridge.agent.carriage_page"
