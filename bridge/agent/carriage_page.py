@@ -10,13 +10,13 @@ _HEAD = """\
 # Which way carries which field of a job
 
 A job reaches slurmctld by one of two ways: **native** (pyslurm, in a child process of the slurm-agent) or
-**rest** (slurmrestd). The agent picks native when it carries every field that the job sets, else rest; a field
-that neither carries is refused by its name, and nothing is sent. Either way makes the record that `sbatch`
-makes: a contract test submits the same job by all three and compares what `scontrol show job` says.
+**rest** (slurmrestd). The agent picks native when it carries every field that the job sets, else rest; a
+field that neither carries is refused by its name, and nothing is sent. Either way makes the record that
+`sbatch` makes: a contract test submits the same job by all three and compares what `scontrol show job` says.
 
-Two values go by rest although native has the field: a count of 0 (pyslurm takes it for "not set") and a script
-that is one line or has no `#!` (pyslurm opens a text that is a file's name). A script that isn't UTF-8 or holds
-a NUL is refused.
+Two values go by rest although native has the field: a count of 0 (pyslurm takes it for "not set") and a
+script that is one line or has no `#!` (pyslurm opens a text that is a file's name). A script that isn't UTF-8
+or holds a NUL is refused.
 
 | Field of `JobSpec` | native: attribute of pyslurm | rest: key of slurmrestd | why not both |
 |---|---|---|---|"""
