@@ -20,7 +20,8 @@ def merged(
 ) -> tuple[tuple[Text, ...], tuple[Action, ...]]:
     """Put the given documents over those in the folder; a tenant keeps the file that it is in.
 
-    The names of the given files are only for messages: a new tenant's document becomes ``NAME.yaml``. With `prune` the given documents are all that stay. Raises `TenantError`.
+    The names of the given files are only for messages: a new tenant's document becomes ``NAME.yaml``.
+    With `prune` the given documents are all that stay. Raises `TenantError`.
     """
     sourced = parse_all(given)
     _check_files(sourced, given)

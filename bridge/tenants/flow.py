@@ -220,8 +220,10 @@ class Tenants:
         self._put(steps)
         for gone in steps.removals:
             self._slurm.remove_association(account=gone.account, user=gone.user)
-        self._open_partitions(self._plan(wanted))
-        return (*actions, *steps.actions), steps.draining
+        closing = self._plan(wanted)
+        self._open_partitions(closing)
+        closed = [action for action in closing.actions if action.kind == "partition"]
+        return (*actions, *steps.actions, *closed), steps.draining
 
     def _put(self, steps: Plan) -> None:
         if steps.qos:
