@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from bridge.errors import ScriptError
 from bridge.job import UNLIMITED, JobSpec, Minutes
-from bridge.sbatch import SubmitContext
+from bridge.sbatch import SubmitContext, parse
+
+DATA = Path(__file__).parents[2] / "data" / "sbatch"
+
+Answer = dict[str, Any]
+"""What real sbatch said to one case: `tests.integration.sbatch_oracle.oracle` records it."""
 
 HOME = {"HOME": "/home/ada", "USER": "ada", "LOGNAME": "ada", "SHELL": "/bin/bash"}
 LOGIN = {**HOME, "PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -120,3 +128,47 @@ def context_of(name: str | None, **changes: Any) -> SubmitContext:
         **changes,
     }
     return SubmitContext(**said)
+
+
+def script_of(answer: Answer) -> bytes:
+    if "script" in answer:
+        text: str = answer["script"]
+        return text.encode("latin-1")
+    return (DATA / "scripts" / str(answer["name"])).read_bytes()
+
+
+def variables_of(name: str) -> dict[str, str]:
+    beside = (DATA / "scripts" / name).with_suffix(".env")
+    if not beside.exists():
+        return {}
+    return dict(line.split("=", 1) for line in beside.read_text().splitlines() if line)
+
+
+def judge(answer: Answer) -> list[str]:
+    """Return how the parser differs from real sbatch."""
+    variables = {**CALLER, **answer.get("variables", {})}
+    if "script" not in answer:
+        variables |= variables_of(answer["name"])
+    context = context_of(
+        None if answer.get("stdin") else answer["name"],
+        environment=variables,
+        now=datetime.fromtimestamp(answer["asked_at"], UTC),
+    )
+    try:
+        parsed = parse(
+            script_of(answer), arguments=answer.get("arguments", []), variables=variables, context=context
+        )
+    except ScriptError as error:
+        said = (error.details["exit_code"], error.details["slurm_words"])
+        wanted = (answer["exit_code"], answer.get("words"))
+        return [] if said == wanted else [f"ours {said}, sbatch {wanted}"]
+    if "sent" not in answer:
+        return [f"we take what sbatch refuses: {answer['words']}"]
+    sent = dict(answer["sent"])
+    outer = ("SLURM_MEM_PER_CPU", "SLURM_TIMELIMIT", "SLURM_JOB_NAME", "SLURM_JOB_ID", "SLURM_NNODES")
+    spec = parsed.spec
+    known = {name: value for name, value in spec.environment.items() if name not in outer}
+    known = {name: value for name, value in known.items() if not name.startswith("SBATCH_")}
+    sent["environment"] = {k: v for k, v in sent["environment"].items() if k not in outer}
+    object.__setattr__(spec, "environment", known)
+    return differences(spec, sent)

@@ -55,6 +55,8 @@ class Case:
     script: bytes
     arguments: list[str] = field(default_factory=list)
     variables: dict[str, str] = field(default_factory=dict)
+    stdin: bool = False
+    """Whether the script comes on standard input instead of from a file."""
 
 
 def cases(seed: int, count: int) -> list[Case]:
@@ -154,5 +156,5 @@ def structures(seed: int, count: int) -> list[Case]:
         text = "\n".join(lines) + source.choice(
             ["\n", "\n", "\nhostname\n", "", "\r\n", "\0\n"][: source.choice((4, 4, 6))]
         )
-        found.append(Case(f"str-{seed}-{number}", text.encode()))
+        found.append(Case(f"str-{seed}-{number}", text.encode(), stdin=number % 7 == 0))
     return found

@@ -11,13 +11,12 @@ import csv
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bridge.errors import ScriptError
 from bridge.sbatch import SubmitContext, parse
-from tests.unit.sbatch.description import CALLER, context_of, differences
+from tests.unit.sbatch.description import Answer, context_of, judge, script_of, variables_of
 
 DATA = Path(__file__).parents[2] / "data" / "sbatch"
 
@@ -31,55 +30,9 @@ NOT_YET = {
 }
 """Heterogeneous jobs are refused by name."""
 
-Answer = dict[str, Any]
-
 
 def answers(file: str) -> list[Answer]:
     return [json.loads(line) for line in (DATA / file).read_text().splitlines()]
-
-
-def script_of(answer: Answer) -> bytes:
-    if "script" in answer:
-        text: str = answer["script"]
-        return text.encode("latin-1")
-    return (DATA / "scripts" / str(answer["name"])).read_bytes()
-
-
-def variables_of(name: str) -> dict[str, str]:
-    beside = (DATA / "scripts" / name).with_suffix(".env")
-    if not beside.exists():
-        return {}
-    return dict(line.split("=", 1) for line in beside.read_text().splitlines() if line)
-
-
-def judge(answer: Answer) -> list[str]:
-    """Return how the parser differs from real sbatch."""
-    variables = {**CALLER, **answer.get("variables", {})}
-    if "script" not in answer:
-        variables |= variables_of(answer["name"])
-    context = context_of(
-        None if answer.get("stdin") else answer["name"],
-        environment=variables,
-        now=datetime.fromtimestamp(answer["asked_at"], UTC),
-    )
-    try:
-        parsed = parse(
-            script_of(answer), arguments=answer.get("arguments", []), variables=variables, context=context
-        )
-    except ScriptError as error:
-        said = (error.details["exit_code"], error.details["slurm_words"])
-        wanted = (answer["exit_code"], answer.get("words"))
-        return [] if said == wanted else [f"ours {said}, sbatch {wanted}"]
-    if "sent" not in answer:
-        return [f"we take what sbatch refuses: {answer['words']}"]
-    sent = dict(answer["sent"])
-    outer = ("SLURM_MEM_PER_CPU", "SLURM_TIMELIMIT", "SLURM_JOB_NAME", "SLURM_JOB_ID")
-    spec = parsed.spec
-    known = {name: value for name, value in spec.environment.items() if name not in outer}
-    known = {name: value for name, value in known.items() if not name.startswith("SBATCH_")}
-    sent["environment"] = {k: v for k, v in sent["environment"].items() if k not in outer}
-    object.__setattr__(spec, "environment", known)
-    return differences(spec, sent)
 
 
 @pytest.mark.parametrize("answer", answers("cases.jsonl"), ids=lambda answer: answer["name"])
