@@ -10,14 +10,14 @@ import os
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from bridge.job import AccountingRow, BaseState, JobSpec, JobStatus
 from bridge.slurm.client import AgentClient
 from bridge.slurm.fake import FakeSlurm
-from bridge.slurm.port import Slurm
+from bridge.slurm.port import PartitionStatus, Slurm
 from tests.support.agent_relay import agent_socket
 from tests.support.stack import STACK_NAME, Stack
 from tests.support.waiting import wait_for
@@ -56,6 +56,10 @@ class Scene(Protocol):
 
     def requeue(self, job_id: int) -> None:
         """What an administrator's requeue does."""
+        ...
+
+    def partition(self) -> AbstractContextManager[str]:
+        """A partition that nobody else uses."""
         ...
 
 
@@ -98,6 +102,11 @@ class FakeScene:
 
     def requeue(self, job_id: int) -> None:
         self.slurm.requeue(job_id)
+
+    @contextmanager
+    def partition(self) -> Iterator[str]:
+        self.slurm.partition_table["own"] = PartitionStatus(name="own", up=True, nodes="gpu1")
+        yield "own"
 
 
 def fake_scene() -> FakeScene:
@@ -155,6 +164,15 @@ class RealScene:
         wait_for(waits_again, f"the first run of job {job_id} is over")
         # slurmctld lets a requeued job wait for two minutes.
         self.scontrol("update", f"JobId={job_id}", "StartTime=now")
+
+    @contextmanager
+    def partition(self) -> Iterator[str]:
+        name = f"p{uuid.uuid4().hex[:8]}"
+        self.scontrol("create", f"PartitionName={name}", "Nodes=gpu1")
+        try:
+            yield name
+        finally:
+            self.scontrol("delete", f"PartitionName={name}")
 
     def scontrol(self, *words: str) -> str:
         """Run scontrol as SlurmUser."""

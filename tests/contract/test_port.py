@@ -182,6 +182,18 @@ def test_nodes_and_partitions_are_told(scene: Scene) -> None:
     assert {"h100", "a100"} <= {partition.name for partition in scene.slurm.partitions()}
 
 
+def test_a_partition_admits_the_accounts_it_is_told_and_none_is_none(scene: Scene) -> None:
+    def admitted(name: str) -> frozenset[str]:
+        return next(each.allow_accounts for each in scene.slurm.partitions() if each.name == name)
+
+    with scene.partition() as name:
+        assert admitted(name) == frozenset()  # everybody
+        scene.slurm.set_partition_accounts(name, frozenset({scene.account, "root"}))
+        assert admitted(name) == {scene.account, "root"}
+        scene.slurm.set_partition_accounts(name, frozenset())
+        assert admitted(name) == {"root"}
+
+
 def test_accounts_and_associations_come_back_as_they_were_put(scene: Scene) -> None:
     word = scene.account
     top, below = f"{word}-top", f"{word}-below"

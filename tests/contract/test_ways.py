@@ -193,3 +193,32 @@ def test_arguments_reach_the_script(real: RealScene) -> None:
     spec = held(real, {"argv": ("one", "two words")})
     shown = [real.shown(by_way(real, spec, way)) for way in Way]
     assert shown[0]["Command"] == shown[1]["Command"]
+
+
+def test_the_process_has_the_users_groups_as_with_sbatch(real: RealScene) -> None:
+    node = real.stack.login_node(real.user)
+    script = "#!/bin/sh\nid; pwd; umask; env | grep -c . >/dev/null\n"
+    home = node.run("pwd").stdout.strip()
+    made = {
+        way.value: by_way(
+            real,
+            held(
+                real,
+                {
+                    "script": script.encode(),
+                    "hold": False,
+                    "work_dir": home,
+                    "stdout": f"{home}/id-{way}.out",
+                },
+            ),
+            way,
+        )
+        for way in Way
+    }
+    made["sbatch"] = node.sbatch(f"-A {real.account} --mem=64 -t5 -o id-sbatch.out", script=script)
+    for job_id in made.values():
+        real.ended(job_id)
+    said = {name: node.run(f"cat id-{name}.out").stdout for name in made}
+    assert said["native"] == said["rest"] == said["sbatch"]
+    assert f"({real.user})" in said["native"]
+    assert home in said["native"].splitlines()
