@@ -1,0 +1,139 @@
+"""The rules by example, as a person would check them; test_two_copies.py holds the Lua to the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bridge.job import UNLIMITED, JobSpec
+from bridge.policy.classes import CLASS_RULES, class_of_qos, qos_name, walltime
+from bridge.policy.decide import decide
+from bridge.policy.request import Decision, Refusal, Request, request_of
+from bridge.policy.table import PolicyTable, table_of
+from bridge.policy.tenant import Tenant
+from tests.unit.policy.worlds import pool
+
+ASTRO: dict[str, Any] = {
+    "name": "astro",
+    "members": [{"user": "ada"}, {"user": "gita"}],
+    "flavors": {"h100": {"limit": 4, "guarantee": 2}, "a100": {"limit": 2}},
+    "classes": {"allowed": ["production", "training", "development"], "default": "training"},
+    "limits": {"max_walltime_min": 600, "max_gpus_per_job": 3},
+}
+BIO: dict[str, Any] = {
+    "name": "bio",
+    "members": [{"user": "gita", "default": True}],
+    "flavors": {"a100": {"limit": 8}},
+}
+
+
+@pytest.fixture
+def table() -> PolicyTable:
+    return table_of([Tenant.model_validate(document) for document in (ASTRO, BIO)], pool())
+
+
+def taken(table: PolicyTable, **fields: Any) -> Decision:
+    decision = decide(table, Request(**{"user": "ada", **fields}))
+    assert isinstance(decision, Decision), decision
+    return decision
+
+
+def rule(table: PolicyTable, **fields: Any) -> str:
+    decision = decide(table, Request(**{"user": "ada", **fields}))
+    assert isinstance(decision, Refusal), decision
+    assert decision.sentence.endswith(f" (rule {decision.rule})")
+    return decision.rule
+
+
+def test_a_job_that_says_nothing_gets_everything_from_the_document(table: PolicyTable) -> None:
+    got = taken(table)
+    assert (got.account, got.partition, got.qos, got.time_limit_min) == ("astro", "h100", "training", 600)
+    assert (got.flavor, got.gpus) == ("h100", 0)
+
+
+def test_the_default_of_several_tenants_is_the_marked_one(table: PolicyTable) -> None:
+    assert taken(table, user="gita").account == "bio"
+    assert taken(table, user="gita", account="astro").account == "astro"
+    assert rule(table, account="bio") == "account.foreign"
+    assert rule(table, user="eve") == "user.unknown"
+
+
+@pytest.mark.parametrize(
+    ("fields", "gpus", "written"),
+    [
+        ({"tres_per_job": "gres/gpu:2"}, 2, {"tres_per_job": "gres/gpu:h100:2"}),
+        ({"tres_per_node": "gres/gpu", "nodes_min": 2}, 2, {"tres_per_node": "gres/gpu:h100"}),
+        ({"tres_per_task": "cpu=2,gres/gpu:1", "ntasks": 3}, 3, {"tres_per_task": "cpu=2,gres/gpu:h100:1"}),
+        ({"tres_per_socket": "gres/gpu=1", "sockets_per_node": 2}, 2, {"tres_per_socket": "gres/gpu:h100=1"}),
+        ({"ntasks": 4, "ntasks_per_gpu": 2}, 2, {"tres_per_job": "gres/gpu:h100:2"}),
+        ({"nodes_min": 2, "nodes_max": 2, "ntasks_per_gpu": 3}, 2, {"tres_per_job": "gres/gpu:h100:2"}),
+        ({"tres_per_job": "gres/gpu:a100:2"}, 2, {"tres_per_job": "gres/gpu:a100:2"}),
+        ({"partition": "a100", "tres_per_job": "gres/gpu"}, 1, {"tres_per_job": "gres/gpu:a100"}),
+    ],
+)
+def test_gpus_are_typed_and_counted_however_they_are_asked(
+    table: PolicyTable, fields: dict[str, Any], gpus: int, written: dict[str, str]
+) -> None:
+    got = taken(table, **fields)
+    assert got.gpus == gpus
+    assert {name: getattr(got, name) for name in written} == written
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"tres_per_job": "gres/gpu:5"}, "flavor.limit"),
+        ({"tres_per_node": "gres/gpu:a100:2", "nodes_min": 2}, "flavor.limit"),
+        ({"tres_per_node": "gres/gpu:1", "ntasks": 10, "ntasks_per_node": 2}, "flavor.limit"),
+        ({"tres_per_job": "gres/gpu:4"}, "job.gpus"),
+        ({"tres_per_job": "gres/gpu:3", "qos": "production"}, "production.guarantee"),
+        ({"tres_per_job": "gres/gpu:a100:1", "qos": "production-astro"}, "production.guarantee"),
+        ({"qos": "production-bio"}, "class.foreign"),
+        ({"qos": "batch"}, "class.allowed"),
+        ({"qos": "normal"}, "class.unknown"),
+        ({"time_limit_min": 601}, "walltime.limit"),
+        ({"time_limit_min": UNLIMITED}, "walltime.limit"),
+        ({"time_limit_min": 481, "qos": "development"}, "walltime.limit"),
+        ({"partition": "gpu"}, "partition.unknown"),
+        ({"partition": "h100", "tres_per_job": "gres/gpu:a100:1"}, "partition.contradicts"),
+        ({"partition": "h100,a100", "tres_per_job": "gres/gpu:1"}, "gpu.untyped"),
+        ({"user": "gita", "partition": "h100"}, "flavor.grant"),
+        ({"tres_per_job": "gres/gpu:b200:1"}, "flavor.unknown"),
+        ({"tres_per_job": "gresgpu:2"}, "gpu.syntax"),
+        ({"tres_per_job": "license/gres/gpu:2"}, "gpu.syntax"),
+        ({"tres_per_node": "gres/shard:2"}, "gpu.shared"),
+        ({"tres_per_job": "gres/gpu:1,gres/gpu:h100:1"}, "gpu.twice"),
+        ({"tres_per_job": "gres/gpu:h100:1", "tres_per_node": "gres/gpu:a100:1"}, "gpu.several-types"),
+        ({"user": "gita", "exclusive": True, "nodes_min": 3}, "node.exclusive"),
+    ],
+)
+def test_what_could_never_run_is_refused_by_its_rule(
+    table: PolicyTable, fields: dict[str, Any], expected: str
+) -> None:
+    assert rule(table, **fields) == expected
+
+
+def test_a_sentence_says_what_where_and_how_to_mend_it(table: PolicyTable) -> None:
+    refused = decide(table, Request(user="ada", tres_per_job="gres/gpu:9"))
+    assert isinstance(refused, Refusal)
+    assert refused.sentence == (
+        "tenant astro may use 4 h100 GPUs at once, this job asks 9; ask fewer or have the limit raised"
+        " (rule flavor.limit)"
+    )
+
+
+def test_a_specification_is_seen_as_slurmctld_would_see_it() -> None:
+    spec = JobSpec(
+        script=b"", work_dir="/", environment={}, qos="batch", ntasks_per_tres=2, exclusive="exclusive"
+    )
+    request = request_of(spec, user="ada")
+    assert (request.user, request.qos, request.ntasks_per_gpu, request.exclusive) == ("ada", "batch", 2, True)
+
+
+def test_each_class_has_a_qos_and_back() -> None:
+    for name in CLASS_RULES:
+        assert class_of_qos(qos_name(name, "astro")) == name
+    assert class_of_qos("normal") is None
+    assert walltime("development", default_min=None, max_min=30) == (30, 30)
+    assert walltime("training", default_min=5, max_min=None) == (5, None)
