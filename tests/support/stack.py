@@ -143,7 +143,7 @@ class Stack:
 
     name: str
     url: str
-    _keys: dict[str, str] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict, repr=False)
 
     def container(self, part: str) -> str:
         """The name of a part's container."""
