@@ -109,7 +109,7 @@ def path_of(job: JobRecord, stream: Stream) -> str:
         raise NotFound(
             f"job {number} is a whole array; each task has its own {stream}, as /v1/jobs/{number}_0/{stream}"
         )
-    if not path:
+    if not path or _never_ran(job):
         raise NotFound(_absent(job, stream, path), state=job.state.base.value)
     if path == "/dev/null":
         raise NotFound(
@@ -134,9 +134,14 @@ def is_text(data: bytes) -> bool:
     return True
 
 
+def _never_ran(job: JobRecord) -> bool:
+    # After a requeue the output of the run before is there to be read.
+    return job.state.base is BaseState.PENDING and job.restarts == 0
+
+
 def _absent(job: JobRecord, stream: Stream, path: str) -> str:
     number = job.slurm_number
-    if job.state.base is BaseState.PENDING and job.started_at is None:
+    if _never_ran(job):
         why = f" ({job.reason})" if job.reason else ""
         return f"job {number} has not started{why}, so that it has no {stream} yet"
     if not path:

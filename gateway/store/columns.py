@@ -51,10 +51,11 @@ def upsert(
         return
     columns = list(rows[0])
     insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    for start in range(0, len(rows), step := max(1, MAX_VARIABLES // len(columns))):
-        statement = insert(table).values([dict(row) for row in rows[start : start + step]])
-        changed = {name: statement.excluded[name] for name in columns if name not in keys}
-        if changed:
-            session.execute(statement.on_conflict_do_update(index_elements=list(keys), set_=changed))
-        else:
-            session.execute(statement.on_conflict_do_nothing(index_elements=list(keys)))
+    statement = insert(sa.inspect(table).local_table)
+    changed = {name: statement.excluded[name] for name in columns if name not in keys}
+    if changed:
+        statement = statement.on_conflict_do_update(index_elements=list(keys), set_=changed)
+    else:
+        statement = statement.on_conflict_do_nothing(index_elements=list(keys))
+    # One statement for all rows, compiled once; a statement with all their values would be compiled anew.
+    session.execute(statement, [dict(row) for row in rows])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from bridge.job import AccountingRow
-from gateway.track.record import JobRecord, id_of_intent
+from gateway.track.record import JobNumber, JobRecord, id_of_intent
 from gateway.track.transition import (
     continues_in_accounting,
     number_of_status,
@@ -34,15 +35,18 @@ def ended_jobs(
     Runs of one job (a requeue) become one record. Jobs that go on are slurmctld's to show.
     """
     made: dict[str, JobRecord] = {}
+    known: dict[JobNumber, dict[str, JobRecord]] = defaultdict(dict)
+    for job in stored:
+        known[job.slurm_number][job.id] = job
     for row in sorted(rows, key=_order):
         if row.submitted_at is None:
             continue
-        known = [*made.values(), *stored]
-        record = next((job for job in known if _same_number(job, row) and _is_run_of(job, row)), None)
+        same_number = known[number_of_status(row)]
+        record = next((job for job in same_number.values() if _is_run_of(job, row)), None)
         if record is not None and record.id not in made and record.settled:
             continue  # slurmctld showed its end, in more detail than accounting has
         new = observe_accounting(record, row, submitted_at=row.submitted_at, now=now)
-        made[new.id] = new
+        made[new.id] = same_number[new.id] = new
     return [record for record in made.values() if record.settled]
 
 
@@ -51,10 +55,6 @@ def _is_run_of(record: JobRecord, row: AccountingRow) -> bool:
     if intent is not None and record.id == id_of_intent(intent):
         return True
     return continues_in_accounting(record, row)
-
-
-def _same_number(record: JobRecord, row: AccountingRow) -> bool:
-    return record.slurm_number == number_of_status(row)
 
 
 def _order(row: AccountingRow) -> tuple[float, int]:
