@@ -6,16 +6,20 @@ by `libslurm_build.py`). In: libslurm's records. Out: `JobStatus`. Slurm's numbe
 
 from __future__ import annotations
 
+import os
 import pwd
+import sys
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from _sluice_libslurm import ffi, lib
-
 from bridge.job import UNLIMITED, BaseState, ExitStatus, JobState, JobStatus, Minutes
 from bridge.slurm.states import from_number
 from bridge.units import INFINITE, NO_VAL, from_epoch, tres_counts
+
+# libslurm's plugins look for its symbols among the global ones.
+sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
+from _sluice_libslurm import ffi, lib  # noqa: E402
 
 _PATH_BYTES: Final = 4096
 _NO_CHANGE: Final = 1900

@@ -218,7 +218,7 @@ def kill_native_workers() -> int:
     command = (
         "import os, signal, pathlib\n"
         "found = [int(p.parent.name) for p in pathlib.Path('/proc').glob('[0-9]*/cmdline')\n"
-        "         if b'native_child' in p.read_bytes()]\n"
+        "         if p.read_bytes().endswith(b'bridge.agent.native_child\\0')]\n"
         "[os.kill(pid, signal.SIGKILL) for pid in found]\n"
         "print(len(found))\n"
     )

@@ -46,7 +46,8 @@ def jobs_with(scene: RealScene, comment: str) -> int:
 
 
 def test_a_silent_slurmctld_is_told_within_the_deadline_and_forgotten_after(real: RealScene) -> None:
-    spec = real.spec(hold=True, admin_comment="sluice:http:silent")
+    comment = f"sluice:http:{real.account}"
+    spec = real.spec(hold=True, admin_comment=comment)
     with silent(real, "slurmctld"):
         began = time.monotonic()
         health = {part.part: part for part in real.slurm.health()}
@@ -62,7 +63,7 @@ def test_a_silent_slurmctld_is_told_within_the_deadline_and_forgotten_after(real
         with pytest.raises(Unavailable):
             real.slurm.jobs()
         assert time.monotonic() - began < 2 * DEADLINE_S
-    found = jobs_with(real, "sluice:http:silent")
+    found = jobs_with(real, comment)
     assert found in (0, 1)  # nobody can know before looking: that is what OutcomeUnknown says
     job_id = real.slurm.submit(real.spec(hold=True), user=real.user).job_id
     real.slurm.cancel(job_id, user=real.user)
