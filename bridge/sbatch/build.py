@@ -72,7 +72,7 @@ def build(
 
 def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[str, object]:
     return {
-        "licenses": ",".join(filter(None, (draft.licenses, draft.resources))) or draft.licenses,
+        "licenses": _joined(draft.licenses, draft.resources),
         "clusters": _other_clusters(draft.clusters, context.cluster),
         "propagate": None if draft.propagate == "NONE" else draft.propagate,
         "node_sizes": draft.node_sizes if draft.nodes and draft.nodes_max else None,
@@ -92,6 +92,12 @@ def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[st
 def _other_clusters(wanted: str | None, own: str | None) -> str | None:
     """Return the clusters when this one is not among them; this one needs no saying."""
     return None if wanted is None or own in wanted.split(",") else wanted
+
+
+def _joined(licenses: str | None, resources: str | None) -> str | None:
+    if licenses is None or resources is None:
+        return resources if licenses is None else licenses
+    return f"{licenses},{resources}"
 
 
 def _name(draft: Draft, context: SubmitContext) -> str:
@@ -182,7 +188,7 @@ def _cpus(draft: Draft) -> int:
 
 def _check_limits(draft: Draft) -> None:
     """``--propagate`` names limits; without a login session only NONE can be carried out."""
-    if draft.propagate is None or draft.propagate in ("ALL", "NONE"):
+    if draft.get_user_env or draft.propagate is None or draft.propagate in ("ALL", "NONE"):
         return
     for token in filter(None, draft.propagate.replace("\t", ",").replace(" ", ",").split(",")):
         if token.removeprefix("RLIMIT_") not in _LIMITS:

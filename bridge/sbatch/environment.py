@@ -52,7 +52,8 @@ def environment(
     for name in _NEVER:
         own.pop(name, None)
     own |= _submission(draft, context)
-    for name, value in _said(draft, hint).items():
+    own |= {} if hint is None else {"SLURM_HINT": hint}
+    for name, value in _said(draft).items():
         own.setdefault(name, value)
     job, load_login = _exported(draft, own)
     if draft.get_user_env or load_login:
@@ -82,11 +83,10 @@ def _submission(draft: Draft, context: SubmitContext) -> dict[str, str]:
     return found
 
 
-def _said(draft: Draft, hint: str | None) -> dict[str, str]:
+def _said(draft: Draft) -> dict[str, str]:
     """What sbatch sets only where nothing stands yet."""
     wanted = {
         "SLURM_EXPORT_ENV": None if _all(draft.export) else draft.export,
-        "SLURM_HINT": hint,
         "SLURM_CONTAINER": draft.container,
         "SLURM_CONTAINER_ID": draft.container_id,
     }

@@ -78,6 +78,9 @@ _CORE = (
 """Options that judge each other: half of what is drawn."""
 
 
+_NOT_CARRIED = {option.name for option in OPTIONS if option.support is Support.REFUSED}
+
+
 def _values(option: Option) -> tuple[str, ...]:
     return _TABLES["option"].get(option.key) or _TABLES["grammar"].get(option.grammar) or ("1",)
 
@@ -102,7 +105,8 @@ def _said(source: random.Random, option: Option) -> list[str]:
         return [f"-{option.short}{value}"] if glued else [f"-{option.short}", value]
     name = option.name
     if source.random() < 0.1:
-        name = name[: source.randint(2, len(name))]
+        short = name[: source.randint(2, len(name))]
+        name = name if short in _NOT_CARRIED else short
     glued = source.random() < 0.8 or option.argument is Argument.OPTIONAL
     return [f"--{name}={value}"] if glued else [f"--{name}", value]
 
