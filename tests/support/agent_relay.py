@@ -10,10 +10,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from bridge.wellknown import AGENT_SOCKET
+
 
 @contextlib.contextmanager
-def agent_socket(container: str) -> Iterator[str]:
-    """Listen on a socket of our own and hand every connection to the agent in `container`."""
+def agent_socket(container: str, *, agent: str = AGENT_SOCKET) -> Iterator[str]:
+    """Listen on a socket of our own and hand every connection to the one named `agent` in `container`."""
     with (
         tempfile.TemporaryDirectory(prefix="agent-relay-") as folder,
         socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener,
@@ -22,7 +24,9 @@ def agent_socket(container: str) -> Iterator[str]:
         listener.bind(path)
         listener.listen(64)
         relays: list[subprocess.Popen[bytes]] = []
-        threading.Thread(target=_accept, args=(listener, container, relays), daemon=True).start()
+        variable = f"SLUICE_AGENT_SOCKET={agent}"
+        command = ["docker", "exec", "-i", "-e", variable, container, "python", "-m", "bridge.agent.relay"]
+        threading.Thread(target=_accept, args=(listener, command, relays), daemon=True).start()
         try:
             yield path
         finally:
@@ -34,8 +38,7 @@ def agent_socket(container: str) -> Iterator[str]:
                 relay.wait()
 
 
-def _accept(listener: socket.socket, container: str, relays: list[subprocess.Popen[bytes]]) -> None:
-    command = ["docker", "exec", "-i", container, "python", "-m", "bridge.agent.relay"]
+def _accept(listener: socket.socket, command: list[str], relays: list[subprocess.Popen[bytes]]) -> None:
     while True:
         try:
             connection, _ = listener.accept()
