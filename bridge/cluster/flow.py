@@ -62,8 +62,9 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
             "this host has cgroup v1: jobs are told their GPUs but not confined to them"
             " (on cgroup v2 hosts Slurm's cgroup plugins do that)"
         )
-    base = ensure_base(client, report)
-    images = Builder(client, stack.checkout, report).all(base)
+    with stack.building(report):
+        base = ensure_base(client, report)
+        images = Builder(client, stack.checkout, report).all(base)
     observed = observe(client, stack.name)
     chosen = _port(client, stack, observed, port)
     refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)

@@ -86,23 +86,33 @@ class Stack:
 
     @contextmanager
     def locked(self, report: Reporter) -> Iterator[None]:
-        """Hold the stack's lock; waits for the other command, and says so.
-
-        The kernel frees the lock of a command that died.
-        """
-        with (self.state / "lock").open("a+") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                lock.seek(0)
-                holder = lock.read().strip() or "another command"
-                report.say(f"{holder} is changing stack {self.name}; waiting until it is done")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            lock.seek(0)
-            lock.truncate()
-            lock.write(f"process {os.getpid()}")
-            lock.flush()
+        """Hold the stack's lock; waits for the other command, and says so."""
+        with _lock(self.state / "lock", f"is changing stack {self.name}", report):
             yield
+
+    @contextmanager
+    def building(self, report: Reporter) -> Iterator[None]:
+        """Hold the lock of builds: two stacks of a checkout need the same images, and build them once."""
+        with _lock(self.state.parent / "build.lock", "is building the images", report):
+            yield
+
+
+@contextmanager
+def _lock(path: Path, what: str, report: Reporter) -> Iterator[None]:
+    """Hold a file's lock; the kernel frees the one of a command that died."""
+    with path.open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            holder = lock.read().strip() or "another command"
+            report.say(f"{holder} {what}; waiting until it is done")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        lock.truncate()
+        lock.write(f"process {os.getpid()}")
+        lock.flush()
+        yield
 
 
 def _read(file: Path) -> dict[str, object]:
