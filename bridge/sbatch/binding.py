@@ -17,8 +17,6 @@ from bridge.sbatch.refusal import bad_option
 
 MOST_REPEATS: Final = 4096
 SHARED_GRES: Final = ("mps", "shard")
-_NUMBER_LIST = re.compile(r"[0-9]+(\*[0-9]+)?")
-_MASK_LIST = re.compile(r"(0x)?[0-9a-fA-F]+(\*[0-9]+)?")
 _GPU_FREQ_WORDS: Final = ("low", "medium", "high", "highm1")
 
 
@@ -130,11 +128,20 @@ def _mem_bind_list(token: str, word: str) -> str:
     listed = re.split("[:=]", token)[1:2]
     if not listed or not listed[0]:
         raise _complaint(f'missing list for "--mem-bind={name}:<list>"')
-    pattern = _MASK_LIST if name == "mask_mem" else _NUMBER_LIST
     for item in tokens(listed[0], ","):
-        if not pattern.fullmatch(item):
-            raise _complaint(f"Failed to validate number: {item}, the offending character is {item[-1:]}")
+        _check_item(item, mask=name == "mask_mem")
     return f"{name}:{','.join(_repeated(listed[0]))}"
+
+
+def _check_item(item: str, *, mask: bool) -> None:
+    number, star, times = (item.removeprefix("0x") if mask else item).partition("*")
+    letters = "0123456789abcdefABCDEF" if mask else "0123456789"
+    for text, part, allowed in ((star + times, times, "0123456789"), (number, number, letters)):
+        bad = next((letter for letter in part if letter not in allowed), None)
+        if bad is not None:
+            raise _complaint(f"Failed to validate number: {text}, the offending character is {bad}")
+        if star and part is times and strtol(times)[0] <= 0:
+            raise _complaint(f"Invalid {'mask_mem' if mask else 'map_mem'} multiplier: {times}")
 
 
 def _repeated(text: str) -> Iterator[str]:

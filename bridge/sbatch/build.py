@@ -17,18 +17,25 @@ from bridge.units import NO_VAL
 
 _AS_THEY_ARE: Final = (
     *("account", "acctg_freq", "array", "batch_features", "begin", "burst_buffer", "cluster_features"),
-    *("comment", "container", "container_id", "contiguous", "core_spec"),
+    *("comment", "container", "container_id", "contiguous"),
     *("cpu_freq", "deadline", "delay_boot_s", "dependency", "distribution", "exclude", "features"),
     *("gres_flags", "hold", "mail_type", "mail_user", "mcs_label", "mem_bind", "memory_per_cpu_mib"),
     *("memory_per_node_mib", "network", "nice", "open_mode", "overcommit"),
     *("partition", "prefer", "profile", "qos", "reboot", "requeue", "reservation"),
-    *("spread", "switches", "switches_wait_s", "thread_spec", "time_limit_min"),
-    *("time_min_min", "tmp_disk_per_node_mib", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
+    *("spread", "switches", "switches_wait_s", "time_limit_min"),
+    *("time_min_min", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
     *("wait_all_nodes", "wckey"),
 )
 """Fields that a draft and a JobSpec call alike."""
 
-_SHORTS: Final = ("cores_per_socket", "mincpus", "ntasks_per_core", "threads_per_core")
+_SHORTS: Final = (
+    "core_spec",
+    "thread_spec",
+    "cores_per_socket",
+    "mincpus",
+    "ntasks_per_core",
+    "threads_per_core",
+)
 
 _COUNTS: Final = (
     *("cpus_min", "cpus_per_task", "nodes_min", "nodes_max", "ntasks", "ntasks_per_node"),
@@ -81,6 +88,7 @@ def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[st
         "exclusive": None if draft.shared == "oversubscribe" else draft.shared,
         "oversubscribe": draft.shared == "oversubscribe",
         "signal": str(draft.signal) if draft.signal else None,
+        "tmp_disk_per_node_mib": _long(draft.tmp_disk_per_node_mib),
         "memory_per_tres": texts.memory_per_tres,
         "cpus_per_tres": texts.cpus_per_tres,
         "tres_per_job": texts.per_job,
@@ -156,13 +164,15 @@ def _counts(draft: Draft) -> Counts:
     per_node = draft.ntasks_per_node
     if not draft.nodes and draft.ntasks_set and per_node is not None:
         least = -(-draft.ntasks // per_node)
+    if not draft.nodes and draft.ntasks_set and draft.ntasks == 0:
+        least = 0
     per_tres = draft.ntasks_per_tres if draft.ntasks_per_tres is not None else draft.ntasks_per_gpu
     return Counts(
         cpus_min=uint32(_cpus(draft)),
         cpus_per_task=short(draft.cpus_per_task),
         nodes_min=least,
         nodes_max=(draft.nodes_max or None) if draft.nodes else None,
-        ntasks=_set(uint32(draft.ntasks)) if draft.ntasks_set else None,
+        ntasks=_long(draft.ntasks) if draft.ntasks_set else None,
         ntasks_per_node=short(per_node),
         ntasks_per_socket=short(draft.ntasks_per_socket),
         ntasks_per_tres=short(per_tres),
@@ -170,8 +180,10 @@ def _counts(draft: Draft) -> Counts:
     )
 
 
-def _set(value: int) -> int | None:
-    return None if value == NO_VAL else value
+def _long(value: int | None) -> int | None:
+    """Cut to 32 bits, as `short` to 16."""
+    cut = None if value is None else uint32(value)
+    return None if cut == NO_VAL else cut
 
 
 def _cpus(draft: Draft) -> int:

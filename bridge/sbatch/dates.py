@@ -37,6 +37,8 @@ _CLOCK = re.compile(
     r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2}))?[ \t\n\v\f\r]*(?P<half>[ap]m)?",
     re.IGNORECASE | re.ASCII,
 )
+_HALF_A_CLOCK = re.compile(r"[0-9]{1,2}+(?::[0-9]?)?")
+_HALF_A_SECOND = re.compile(r":[0-9]?")
 _ISO = re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})")
 _DAY = re.compile(r"(?P<month>[0-9]{1,2}+)[./]?+(?P<day>[0-9]{1,2}+)?+[./]?(?P<year>[0-9]{2})?")
 _COUNT = re.compile(r"[ \t\v\f\r0-9]*")
@@ -150,8 +152,9 @@ def _read_delta(text: str, at: int) -> tuple[int, int]:
 
 def _read_clock(text: str, at: int, parts: _Parts) -> int:
     match = _CLOCK.match(text, at)
-    if match is None:
-        raise NotAMoment(at)
+    broken = _HALF_A_CLOCK.match(text, at) if match is None else _HALF_A_SECOND.match(text, match.end())
+    if match is None or (broken and match["second"] is None):
+        raise NotAMoment(broken.end() if broken else at)
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
     for group, value, most in (("hour", hour, 23), ("minute", minute, 59), ("second", second, 59)):
         if value > most:

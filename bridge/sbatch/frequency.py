@@ -10,7 +10,7 @@ from typing import Final
 
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.integers import strtol
-from bridge.sbatch.refusal import bad_option
+from bridge.sbatch.refusal import Refusal, bad_option
 
 _GOVERNORS: Final = (
     *(("co", "conservative"), ("perf", "performance"), ("pow", "powersave")),
@@ -36,17 +36,29 @@ def check(text: str) -> None:
     spec, colon, third = text.partition(":")
     first, dash, second = spec.partition("-")
     governor = _governor(first)
-    if governor and colon:
-        raise _complaint(f"governor cannot be specified twice {first}{{-}}:{third} in --cpu-freq")
-    low = 0 if governor else _frequency(first)
-    if dash:
-        _check_range(first, second, low=low, governed=bool(colon))
-    if colon:
-        governor = _check_governor(third, ranged=bool(dash))
-    elif not governor and not dash:
-        governor = "userspace"
+    try:
+        if governor and colon:
+            raise _complaint(f"governor cannot be specified twice {first}{{-}}:{third} in --cpu-freq")
+        low = 0 if governor else _frequency(first)
+        if dash:
+            _check_range(first, second, low=low, governed=bool(colon))
+        if colon:
+            governor = _check_governor(third, ranged=bool(dash))
+        elif not governor and not dash:
+            governor = "userspace"
+    except Refusal as refusal:  # a governor that is not allowed is complained about all the same
+        if not governor or governor in _ALLOWED:
+            raise
+        last = len(refusal.words) - 1
+        raise bad_option(
+            "Invalid --cpu-freq argument", *refusal.words[:last], _not_allowed(text), option="cpu-freq"
+        ) from None
     if governor and governor not in _ALLOWED:
-        raise _complaint(f"governor of {text} is not allowed in slurm.conf")
+        raise bad_option("Invalid --cpu-freq argument", _not_allowed(text), option="cpu-freq")
+
+
+def _not_allowed(text: str) -> str:
+    return f"sbatch: error: governor of {text} is not allowed in slurm.conf"
 
 
 def _check_range(first: str, second: str, *, low: int, governed: bool) -> None:
@@ -88,6 +100,6 @@ def _frequency(text: str) -> int:
     return value % 2**32
 
 
-def _complaint(message: str = "") -> Exception:
+def _complaint(message: str = "") -> Refusal:
     lines = (f"sbatch: error: {message}",) if message else ()
     return bad_option("Invalid --cpu-freq argument", *lines, option="cpu-freq")

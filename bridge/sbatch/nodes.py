@@ -21,7 +21,7 @@ _SIZE_SEPARATOR = re.compile(r"[,:-]+")
 _STEP = re.compile(r"([0-9]+)-([0-9]+):([0-9]+)")
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,18})")
-_RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{0,9}))?")
 MOST_HOSTS: Final = 65536
 """A host list longer than this is not expanded (Slurm's MAX_RANGE)."""
 
@@ -76,6 +76,8 @@ def _one(text: str) -> int:
 
 
 def _size_list(text: str) -> NodeCount:
+    if text.startswith(","):  # sbatch reads no size at all and complains about the count later
+        return NodeCount(-1, -1, "")
     for token in filter(None, _SIZE_SEPARATOR.split(text)):
         value, rest = strtol(token)
         if rest or value >= MOST_SIZES or value < 0:
@@ -167,19 +169,17 @@ def _not_a_list(*said: str) -> Refusal:
 
 
 def _items(text: str) -> Iterator[str]:
-    """Split at commas outside brackets."""
+    """Split at commas and blanks outside brackets; a lone ``]`` is part of a name."""
     depth = start = 0
     for at, letter in enumerate(text):
         if letter == "[":
             depth += 1
-        elif letter == "]":
+        elif letter == "]" and depth:
             depth -= 1
         elif letter in ", \t\n" and depth == 0:
             if at > start:
                 yield text[start:at]
             start = at + 1
-        if depth not in (0, 1):
-            raise _not_a_list()
     if depth:
         raise _not_a_list()
     if start < len(text):
@@ -193,15 +193,20 @@ def _expand(item: str) -> Iterator[str]:
         return
     inside, _, after = rest.partition("]")
     for part in inside.split(","):
-        match = _RANGE.fullmatch(part)
-        if match is None:
-            raise _not_a_list(f"sbatch: error: _parse_single_range: Invalid range: `{part}'")
-        low, high = match.group(1), match.group(2) or match.group(1)
-        if not 0 <= int(high) - int(low) < MOST_HOSTS:
-            raise _not_a_list()
-        for number in range(int(low), int(high) + 1):
+        low, high = _range(part)
+        for number in range(int(low), high + 1):
             for tail in _expand(after):
                 yield f"{before}{number:0{len(low)}}{tail}"
+
+
+def _range(part: str) -> tuple[str, int]:
+    match = _RANGE.fullmatch(part)
+    low, high = (match.group(1), match.group(2) or match.group(1)) if match else ("1", "0")
+    if int(high) < int(low):
+        raise _not_a_list(f"sbatch: error: _parse_single_range: Invalid range: `{part}'")
+    if int(high) - int(low) >= MOST_HOSTS:
+        raise _not_a_list(f"sbatch: error: _parse_single_range: Too many hosts in range `{part}'")
+    return low, int(high)
 
 
 def host_list(names: list[str]) -> str:

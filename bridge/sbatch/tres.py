@@ -40,7 +40,7 @@ def with_prefix(text: str) -> str:
 
 def prefixed(prefix: str, text: str | None) -> str | None:
     """Write ``2,h100:1`` as ``gres/gpu:2,gres/gpu:h100:1`` (xfmt_tres() of proc_args.c)."""
-    return ",".join(f"{prefix}:{token}" for token in tokens(text, ",")) if text else None
+    return ",".join(f"{prefix}:{token}" for token in tokens(text or "", ",")) or None
 
 
 def entries(text: str, kind: str = "gres") -> Iterator[Tres]:

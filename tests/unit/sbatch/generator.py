@@ -78,7 +78,7 @@ _CORE = (
 """Options that judge each other: half of what is drawn."""
 
 
-_NOT_CARRIED = {option.name for option in OPTIONS if option.support is Support.REFUSED}
+_NOT_CARRIED = {option.name for option in OPTIONS if option.support is Support.REFUSED} | SKIPPED
 
 
 def _values(option: Option) -> tuple[str, ...]:
