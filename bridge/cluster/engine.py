@@ -53,10 +53,19 @@ def _client() -> docker.DockerClient:
     return docker.DockerClient(base_url=context.Host, tls=context.TLSConfig or False, timeout=TIMEOUT_S)
 
 
-def confinement_of(client: docker.DockerClient) -> Confinement:
-    """Find out what the engine's host can do; cgroup v1 has no device filter that Slurm can nest."""
-    version = str(client.info().get("CgroupVersion", "1"))
-    return Confinement.CGROUP_V2 if version == "2" else Confinement.NONE
+def confinement_of(client: docker.DockerClient) -> tuple[Confinement, str]:
+    """Find out what keeps jobs to their GPUs on this host, and what to say when nothing does."""
+    with calling("docker info"):
+        info = client.info()
+    options = [str(option) for option in info.get("SecurityOptions") or []]
+    if str(info.get("CgroupVersion", "1")) != "2":
+        why = "this host has cgroup v1"
+    elif any("rootless" in option or "userns" in option for option in options):
+        why = "this Docker engine is rootless or remaps users, so cgroups are not to be had in containers"
+    else:
+        return Confinement.CGROUP_V2, ""
+    told = "jobs are told their GPUs but not confined to them (elsewhere Slurm's cgroup plugins do that)"
+    return Confinement.NONE, f"{why}: {told}"
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from bridge.cluster.observe import observe
 from bridge.cluster.part import Part
 from bridge.cluster.parts import VOLUMES, names_of, stack_parts
 from bridge.cluster.plan import Observed, changes, container_name, plan, refuse_collisions
-from bridge.cluster.pool import LOCAL_POOL, Confinement, Pool
+from bridge.cluster.pool import LOCAL_POOL, Pool
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack, choose_port, port_is_free
 from bridge.cluster.status import slurm_version
@@ -56,12 +56,9 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
         A build, a container or a wait failed; run again, it goes on from there.
     """
     client = connect()
-    confinement = confinement_of(client)
-    if confinement is Confinement.NONE:
-        report.say(
-            "this host has cgroup v1: jobs are told their GPUs but not confined to them"
-            " (on cgroup v2 hosts Slurm's cgroup plugins do that)"
-        )
+    confinement, warning = confinement_of(client)
+    if warning:
+        report.say(warning)
     with stack.building(report):
         base = ensure_base(client, report)
         images = Builder(client, stack.checkout, report).all(base)

@@ -33,16 +33,8 @@ SCHEDULER: Final = (
 )
 
 _PLUGINS: Final[Mapping[Confinement, Mapping[str, str]]] = {
-    Confinement.CGROUP_V2: {
-        "proctrack": "proctrack/cgroup",
-        "task": "task/cgroup",
-        "jobacct": "jobacct_gather/cgroup",
-    },
-    Confinement.NONE: {
-        "proctrack": "proctrack/linuxproc",
-        "task": "task/none",
-        "jobacct": "jobacct_gather/linux",
-    },
+    Confinement.CGROUP_V2: {"proctrack": "proctrack/cgroup", "task": "task/cgroup"},
+    Confinement.NONE: {"proctrack": "proctrack/linuxproc", "task": "task/none"},
 }
 
 _CGROUP: Final[Mapping[Confinement, str]] = {
