@@ -143,6 +143,8 @@ class Desk:
         """Cancel as the user, so that accounting shows who did."""
         job = f"{job_id}" if array_task_id is None else f"{job_id}_{array_task_id}"
         self._rest.cancel(job, user=user)
+        if self._native:
+            self._native.doubt()
 
     def jobs(self) -> list[Plain]:
         """List all jobs."""

@@ -7,7 +7,8 @@ unread). What doesn't belong here: which way a job takes (`desk`).
 from __future__ import annotations
 
 import threading
-from typing import Any
+import time
+from typing import Any, Final
 
 from bridge.agent.native import NativePool
 from bridge.agent.native_job import attributes, judged
@@ -16,6 +17,9 @@ from bridge.job import JobSpec
 from bridge.slurm.port import Submitted
 
 Plain = dict[str, Any]
+
+BELIEVED_S: Final = 10.0
+"""How long slurmctld's "nothing changed" is believed."""
 
 
 class NativeCalls:
@@ -26,6 +30,7 @@ class NativeCalls:
         self._read_s = read_s
         self._write_s = write_s
         self._listing: tuple[int, list[Plain]] = (0, [])
+        self._whole_at = float("-inf")
         self._lock = threading.Lock()
 
     def submit(self, spec: JobSpec, *, uid: int, gid: int) -> Submitted:
@@ -35,15 +40,27 @@ class NativeCalls:
         return Submitted(job_id=int(job_id), messages=tuple(said))
 
     def jobs(self) -> list[Plain]:
-        """List all jobs; slurmctld isn't asked for records again when nothing changed."""
+        """List all jobs; slurmctld isn't asked for records again when it says that nothing changed.
+
+        It is not believed for long: a task that is cancelled while it waits leaves its array's record
+        without a new time of change (seen on 26.05.5).
+        """
         at, known = self._listing
+        begun = time.monotonic()
+        if begun - self._whole_at > BELIEVED_S:
+            at = 0
         answer, _ = self.pool.call("jobs", {"since": at}, deadline_s=self._read_s, write=False)
         if answer["records"] is None:
             return known
         with self._lock:
+            self._whole_at = max(self._whole_at, begun)
             if answer["at"] >= self._listing[0]:
                 self._listing = (answer["at"], answer["records"])
         return list(answer["records"])
+
+    def doubt(self) -> None:
+        """Let the next listing be a whole one: something was changed on behalf of a user."""
+        self._whole_at = float("-inf")
 
     def job(self, job_id: int) -> list[Plain]:
         """List the records of one job."""
