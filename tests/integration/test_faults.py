@@ -92,7 +92,7 @@ def test_a_killed_gateway_loses_no_submission_and_doubles_none(
         headers = {"Authorization": f"Bearer {key}", "Content-Type": "text/x-shellscript"}
         with httpx.Client(base_url=stack.url, headers=headers, timeout=10, trust_env=False) as http:
             for number in range(first, wanted, 4):
-                answers[number] = wait_for(partial(one, http, number), f"job {number} is in", deadline_s=120)  # type: ignore[misc]
+                answers[number] = wait_for(partial(one, http, number), f"job {number} is in", deadline_s=120)
 
     def one(http: httpx.Client, number: int) -> str | None:
         options = {"arg": [f"--job-name=kill-{number}", "--hold", *SMALL]}
