@@ -24,7 +24,8 @@ from gateway.schemas.v1.submit import SubmitJob
 from gateway.store import jobs
 from gateway.store.jobs import Filter
 from gateway.submit.map import Submission, from_json, from_raw
-from gateway.track.record import JOB_ID, JobNumber, JobRecord, waiting_task
+from gateway.track.arrays import waiting_task
+from gateway.track.record import JOB_ID, JobNumber, JobRecord
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _log = structlog.get_logger(__name__)
@@ -160,7 +161,11 @@ async def cancel_job(request: Request, caller: Caller, job: str) -> Job:
         await parts.tracker.fresh()
     except Unavailable as error:
         _log.info("no fresh listing after a cancel", reason=error.message)
-    return job_of(await find(parts, caller, job))
+    try:
+        return job_of(await find(parts, caller, job))
+    except NotFound:
+        await parts.tracker.note_cancelled(record)
+        return job_of(await find(parts, caller, record.id))
 
 
 async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:

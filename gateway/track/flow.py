@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -19,7 +20,7 @@ import anyio.to_thread
 import structlog
 
 from bridge.errors import SluiceError, Unavailable
-from bridge.job import FINISHED, AccountingRow, BaseState, JobStatus
+from bridge.job import FINISHED, AccountingRow, BaseState, JobState, JobStatus
 from bridge.slurm.port import Slurm
 from gateway.metrics import Metrics
 from gateway.store import jobs
@@ -121,6 +122,18 @@ class Tracker:
         self._due = min(self._due, asyncio.get_running_loop().time() + self._poll_s[0])
         self._wake.set()
         return self.mirror.note_submitted(record)
+
+    async def note_cancelled(self, task: JobRecord) -> None:
+        """Keep a task that was cancelled while it waited in its array.
+
+        Slurm takes it out of the array's list and forgets it: no record, no accounting row (seen on
+        26.05.5). Without this its user would be told that it never was.
+        """
+        now = self.clock()
+        self.mirror.note(
+            replace(task, state=JobState(BaseState.CANCELLED), reason="", ended_at=now, changed_at=now)
+        )
+        await self._save(self.mirror)
 
     async def poll(self) -> int:
         """List once and store what changed; returns how many jobs did.

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from bridge.job import AccountingRow, JobStatus
-from gateway.track import history, transition
+from gateway.track import arrays, history, transition
 from gateway.track.index import Index
 from gateway.track.record import JobRecord
 
@@ -150,7 +150,7 @@ class Mirror:
     def _sum_up(self, array: JobRecord) -> None:
         waiting = self.statuses.get(array.job_id)
         remainder = waiting.state if waiting is not None and waiting.array_task_id is None else None
-        summed = transition.sum_up(array, self.index.tasks_of(array), remainder=remainder, now=self._clock())
+        summed = arrays.sum_up(array, self.index.tasks_of(array), remainder=remainder, now=self._clock())
         if summed is not array:
             self.index.put(summed)
             self.unsaved[summed.id] = summed

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
 from ulid import ULID
 
-from bridge.job import BaseState, ExitStatus, JobState, Minutes
+from bridge.job import ExitStatus, JobState, Minutes
 from bridge.wellknown import ADMIN_COMMENT_PREFIX, CLASSES, PRODUCTION_QOS_PREFIX
 
 Door = Literal["http", "sbatch"]
@@ -26,7 +26,6 @@ UNKNOWN_UID: Final = -1
 
 ID_PREFIX: Final = "job_"
 JOB_ID: Final = re.compile(r"^job_[0-9A-HJKMNP-TV-Z]{26}$")
-_SPAN: Final = re.compile(r"^(?P<first>\d+)(-(?P<last>\d+)(:(?P<step>\d+))?)?$")
 _STAMP: Final = re.compile(rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})$")
 
 
@@ -114,41 +113,6 @@ def number_of(job_id: int, array_job_id: int | None, array_task_id: int | None) 
     if array_job_id is None:
         return JobNumber(job_id)
     return JobNumber(array_job_id, array_task_id)
-
-
-def waits(array_tasks: str, task: int) -> bool:
-    """Say whether a task is among those that wait, as slurmctld writes them (``0-3,8,10-20:2%4``)."""
-    for span in array_tasks.partition("%")[0].split(","):
-        match = _SPAN.match(span)
-        if match is None:
-            return True  # slurmctld shortens long lists with "..."
-        first, step = int(match["first"]), int(match["step"] or 1)
-        last = int(match["last"] or first)
-        if first <= task <= last and (task - first) % step == 0:
-            return True
-    return False
-
-
-def waiting_task(array: JobRecord, task: int) -> JobRecord | None:
-    """Return a task of an array that has no record of its own yet; None when the array has no such task.
-
-    It gets the id that it will have.
-    """
-    if not array.is_array or array.array_tasks is None or not waits(array.array_tasks, task):
-        return None
-    number = JobNumber(array.slurm_number.number, task)
-    return replace(
-        array,
-        id=id_of(array.cluster, number, array.submitted_at),
-        array_task_id=task,
-        array_tasks=None,
-        state=JobState(BaseState.PENDING),
-        started_at=None,
-        exit=None,
-        stdout="",
-        stderr="",
-        messages=(),
-    )
 
 
 def admin_comment(door: Door, intent_id: str) -> str:

@@ -6,17 +6,16 @@ Pure: `now` is an argument. In: a `JobRecord` (or none) and a `JobStatus` of slu
 - A job absent from a listing is UNKNOWN until accounting proves how it ended.
 - A requeue or a resize begins a new run of the same job: the id stays. A number that Slurm gave again to
   another job never continues the old one.
-- An array is a record of its own beside its tasks; its state is what its tasks' states add up to.
+- An array is a record of its own beside its tasks; what they add up to is `gateway.track.arrays`' business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from bridge.job import AccountingRow, BaseState, ExitStatus, JobState, JobStatus
+from bridge.job import AccountingRow, BaseState, JobState, JobStatus
 from bridge.units import gpu_count
 from gateway.track.record import (
     UNKNOWN_UID,
@@ -34,20 +33,6 @@ CLOCK_SLACK: Final = timedelta(seconds=90)
 """How far our clock's time of a submission may be from Slurm's (our own rows before Slurm showed them)."""
 
 _REQUEUED_FROM: Final = frozenset({BaseState.NODE_FAIL, BaseState.PREEMPTED, BaseState.BOOT_FAIL})
-
-_WORST_FIRST: Final = (
-    BaseState.UNKNOWN,
-    BaseState.NODE_FAIL,
-    BaseState.BOOT_FAIL,
-    BaseState.OUT_OF_MEMORY,
-    BaseState.FAILED,
-    BaseState.TIMEOUT,
-    BaseState.DEADLINE,
-    BaseState.PREEMPTED,
-    BaseState.CANCELLED,
-    BaseState.COMPLETED,
-)
-"""Of the states of an array's tasks, once none waits or runs, the one that the array shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +129,9 @@ def observe(previous: JobRecord | None, status: JobStatus, *, cluster: str, now:
         tres_allocated=dict(status.tres_allocated),
         door="http" if intent else "sbatch",
         work_dir=status.work_dir,
-        stdout=status.stdout,
-        stderr=status.stderr,
+        # Of an array's waiting record Slurm expands %a to 4294967294: no file of that name will be there.
+        stdout="" if _whole_array(status) else status.stdout,
+        stderr="" if _whole_array(status) else status.stderr,
         restarts=status.restarts,
         messages=previous.messages if previous else (),
         admin_comment=status.admin_comment,
@@ -154,7 +140,7 @@ def observe(previous: JobRecord | None, status: JobStatus, *, cluster: str, now:
         priority=status.priority,
         changed_at=now,
     )
-    return _unless_equal(previous, record)
+    return unless_equal(previous, record)
 
 
 def observe_accounting(
@@ -215,12 +201,12 @@ def observe_accounting(
         comment=row.comment or known.comment,
         changed_at=now,
     )
-    return _unless_equal(previous, record)
+    return unless_equal(previous, record)
 
 
 def lost(previous: JobRecord, *, now: datetime) -> JobRecord:
     """Return the job as UNKNOWN: slurmctld doesn't list it and accounting hasn't said how it ended."""
-    return _unless_equal(
+    return unless_equal(
         previous,
         replace(
             previous,
@@ -231,33 +217,6 @@ def lost(previous: JobRecord, *, now: datetime) -> JobRecord:
     )
 
 
-def sum_up(
-    array: JobRecord, tasks: Sequence[JobRecord], *, remainder: JobState | None, now: datetime
-) -> JobRecord:
-    """Return an array's record with the state, times and exit that its tasks add up to.
-
-    `tasks` are those that have records of their own; `remainder` is the state of slurmctld's record of the
-    tasks that wait, None when there is none (any more).
-    """
-    if not tasks:
-        return array
-    waits = remainder is not None and not remainder.finished
-    state = _array_state([*(task.state for task in tasks), *([remainder] if remainder else [])])
-    over = state.finished
-    record = replace(
-        array,
-        state=state,
-        array_tasks=array.array_tasks if waits else None,
-        reason=array.reason if state.base is BaseState.PENDING else "",
-        exit=_worst_exit(task.exit for task in tasks) if over else None,
-        started_at=min((task.started_at for task in tasks if task.started_at), default=None),
-        ended_at=max((task.ended_at for task in tasks if task.ended_at), default=None) if over else None,
-        gpus=sum(task.gpus for task in tasks if task.state.holds_resources) or array.gpus,
-        changed_at=now,
-    )
-    return _unless_equal(array, record)
-
-
 def transition(previous: JobRecord | None, record: JobRecord) -> Transition | None:
     """Return the change of state between two records of a job, None when there is none."""
     if previous is not None and previous.state == record.state:
@@ -265,22 +224,12 @@ def transition(previous: JobRecord | None, record: JobRecord) -> Transition | No
     return Transition(record.id, previous.state if previous else None, record.state, record.changed_at)
 
 
-def _array_state(states: Sequence[JobState]) -> JobState:
-    if any(state.holds_resources for state in states):
-        return JobState(BaseState.RUNNING)
-    if any(not state.finished and state.base is not BaseState.UNKNOWN for state in states):
-        return JobState(BaseState.PENDING)
-    bases = {state.base for state in states}
-    return JobState(next(base for base in _WORST_FIRST if base in bases))
-
-
-def _worst_exit(exits: Iterable[ExitStatus | None]) -> ExitStatus | None:
-    known = [status for status in exits if status is not None]
-    return max(known, key=lambda status: (status.code, status.signal), default=None)
-
-
 def _new_id(cluster: str, number: JobNumber, submitted_at: datetime, intent: str | None) -> str:
     return id_of_intent(intent) if intent else id_of(cluster, number, submitted_at)
+
+
+def _whole_array(status: JobStatus) -> bool:
+    return status.array_job_id is not None and status.array_task_id is None
 
 
 def _first_submission(previous: JobRecord | None, seen: datetime) -> datetime:
@@ -289,7 +238,8 @@ def _first_submission(previous: JobRecord | None, seen: datetime) -> datetime:
     return previous.submitted_at
 
 
-def _unless_equal(previous: JobRecord | None, record: JobRecord) -> JobRecord:
+def unless_equal(previous: JobRecord | None, record: JobRecord) -> JobRecord:
+    """Return `record`, or the very same `previous` when they differ in `changed_at` alone."""
     if previous is not None and replace(record, changed_at=previous.changed_at) == previous:
         return previous
     return record

@@ -488,6 +488,28 @@ def test_an_array_is_one_job_whose_tasks_are_jobs_too(world: WorldMaker) -> None
     asyncio.run(story())
 
 
+def test_a_task_that_is_cancelled_while_it_waits_is_kept_though_slurm_forgets_it(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            job = await submit(w.ada, options={"array": "0-2"})
+            number = job["job_id"]
+            await w.parts.tracker.fresh()
+
+            def forgets(job_id: int, *, user: str, array_task_id: int | None = None) -> None:
+                # What slurmctld 26.05.5 was seen to do.
+                assert (job_id, user, array_task_id) == (number, "ada", 1)
+                w.slurm.records[0].waiting = (0, 2)
+
+            w.slurm.cancel = forgets  # type: ignore[method-assign]
+            before = (await w.ada.get(f"/v1/jobs/{number}_1")).json()
+            answer = (await w.ada.delete(f"/v1/jobs/{number}_1")).json()
+            assert (answer["state"], answer["id"]) == ("CANCELLED", before["id"])
+            assert (await w.ada.get(f"/v1/jobs/{number}_1")).json()["state"] == "CANCELLED"
+            assert (await w.ada.get(f"/v1/jobs/{number}")).json()["state"] == "PENDING"
+
+    asyncio.run(story())
+
+
 def test_jobs_of_sbatch_are_found_and_keep_their_id_over_a_requeue(world: WorldMaker) -> None:
     async def story() -> None:
         async with world() as w:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.job import AccountingRow, BaseState, ExitStatus, JobState, JobStatus
-from gateway.track import history, transition
+from gateway.track import arrays, history, transition
+from gateway.track.arrays import waits
 from gateway.track.index import Index
 from gateway.track.mirror import Mirror
-from gateway.track.record import JobNumber, JobRecord, id_of, waits
+from gateway.track.record import JobNumber, JobRecord, id_of
 
 T0 = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -203,7 +204,7 @@ def test_an_array_is_over_exactly_when_everything_of_it_is(
         for n, base in enumerate(bases)
     ]
     remainder = state(rest) if rest else None
-    summed = transition.sum_up(array, tasks, remainder=remainder, now=T0)
+    summed = arrays.sum_up(array, tasks, remainder=remainder, now=T0)
     parts = [*(task.state for task in tasks), *([remainder] if remainder else [])]
     assert summed.state.finished == all(part.finished for part in parts)
     assert summed.id == array.id
