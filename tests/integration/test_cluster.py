@@ -75,7 +75,7 @@ def lives(containers: Mapping[str, Container]) -> dict[str, tuple[str | None, st
 
 
 def left(engine: docker.DockerClient, stack: str) -> list[str | None]:
-    label = {"label": f"{wellknown.LABEL_STACK}={stack}"}
+    label: dict[str, str | list[str] | bool] = {"label": f"{wellknown.LABEL_STACK}={stack}"}
     return [
         *(container.name for container in engine.containers.list(all=True, filters=label)),
         *(network.name for network in engine.networks.list(filters=label)),
