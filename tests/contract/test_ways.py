@@ -122,6 +122,19 @@ CASES: Final[dict[str, Case]] = {
         "--gres=gpu:h100:1 --gpu-freq=low",
     ),
     "cpu frequency": ({"cpu_freq": "low"}, "--cpu-freq=low"),
+    "accounting frequency": ({"acctg_freq": "task=30"}, "--acctg-freq=task=30"),
+    "profile": ({"profile": "task"}, "--profile=task"),
+    "memory binding": ({"mem_bind": "local"}, "--mem-bind=local"),
+    "cores of the system": ({"core_spec": 1}, "-S1"),
+    "threads of the system": ({"thread_spec": 1}, "--thread-spec=1"),
+    "tasks a socket": ({"ntasks_per_socket": 2, "ntasks": 4}, "--ntasks-per-socket=2 -n4"),
+    "tasks a core": ({"ntasks_per_core": 1, "ntasks": 2}, "--ntasks-per-core=1 -n2"),
+    "licences": ({"licenses": None, "network": "x"}, "--network=x"),
+    "binding to gpus": (
+        {"tres_per_node": "gres/gpu:h100:2", "tres_bind": "gres/gpu:closest"},
+        "--gres=gpu:h100:2 --gpu-bind=closest",
+    ),
+    "sizes": ({"node_sizes": "1,2", "nodes_min": 1, "nodes_max": 2}, "-N1,2"),
     "distribution": ({"distribution": "cyclic", "ntasks": 4}, "-m cyclic -n4"),
 }
 
@@ -155,7 +168,7 @@ def by_way(scene: RealScene, spec: JobSpec, way: Way) -> int:
 
 def by_sbatch(scene: RealScene, words: str) -> int:
     given = words.split()
-    if "--mem" not in words:
+    if "--mem=" not in words and "--mem-per" not in words:
         given.append("--mem=64")
     if not any(word.startswith("-t") for word in given):
         given.append("-t5")

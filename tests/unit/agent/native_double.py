@@ -1,13 +1,32 @@
-"""Stands for `bridge.agent.native_child` in tests of the pool: no Slurm, any behaviour."""
+"""Stands for `bridge.agent.native_child` in tests of the pool: no Slurm, any behaviour.
+
+Speaks the wire's frames by itself, so that starting it costs next to nothing.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import struct
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 
-from bridge.wire import receive_frame, send_frame
+import msgpack
+
+
+def send(parent: socket.socket, message: Mapping[str, Any]) -> None:
+    body: bytes = msgpack.packb(message)
+    parent.sendall(struct.pack(">I", len(body)) + body)
+
+
+def receive(parent: socket.socket) -> dict[str, Any] | None:
+    head = parent.recv(4)
+    if not head:
+        return None
+    message: dict[str, Any] = msgpack.unpackb(parent.recv(struct.unpack(">I", head)[0]))
+    return message
 
 
 def main() -> None:
@@ -15,8 +34,8 @@ def main() -> None:
         print("slurm.conf is missing", file=sys.stderr)
         sys.exit(1)
     with socket.socket(fileno=os.dup(0)) as parent:
-        send_frame(parent, {"pyslurm": "double", "said": []})
-        while (request := receive_frame(parent)) is not None:
+        send(parent, {"pyslurm": "double", "said": []})
+        while (request := receive(parent)) is not None:
             op, args = request["op"], request["args"]
             if op == "die":
                 print("assertion failed", file=sys.stderr)
@@ -25,9 +44,9 @@ def main() -> None:
                 time.sleep(args["seconds"])
             if op == "refuse":
                 failed = {"errno": args["errno"], "words": "Slurm's words"}
-                send_frame(parent, {"failed": failed, "said": args["said"]})
+                send(parent, {"failed": failed, "said": args["said"]})
                 continue
-            send_frame(parent, {"done": os.getpid(), "said": ["beside it"]})
+            send(parent, {"done": os.getpid(), "said": ["beside it"]})
 
 
 if __name__ == "__main__":
