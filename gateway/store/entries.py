@@ -131,7 +131,7 @@ def payer_numbers(session: Session, payers: Iterable[Payer]) -> dict[Payer, int]
             for payer in missing
         ]
         session.execute(_insert(session, PAYERS).on_conflict_do_nothing(), rows)
-        known = _known_payers(session, wanted)
+        known |= _known_payers(session, set(missing))
     return known
 
 
