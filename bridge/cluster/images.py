@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,7 +43,7 @@ SOURCES: Final = ("pyproject.toml", "uv.lock", "uv-bootstrap.txt")
 class Recipe:
     """An image: its short name and the files of the checkout in its build context.
 
-    The Dockerfile is ``docker/<name>/Dockerfile``; it starts with ``ARG BASE`` and ``FROM ${BASE}``.
+    The Dockerfile is ``docker/<name>/Dockerfile``; what it is built upon is named by build arguments.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Recipe:
 
 
 MARIADB: Final = Recipe(name="mariadb", inputs=("docker/mariadb",))
+PACKAGES: Final = Recipe(name="slurm-packages", inputs=("docker/slurm-packages",))
 SLURM: Final = Recipe(
     name="slurm",
     inputs=(
@@ -77,9 +78,9 @@ class Context:
 
     files: tuple[tuple[str, int, bytes], ...]
 
-    def digest(self, base: str) -> str:
-        """Hash everything that goes in, the base included."""
-        total = hashlib.sha256(base.encode())
+    def digest(self, start: str) -> str:
+        """Hash everything that goes in, what it is built upon included."""
+        total = hashlib.sha256(start.encode())
         for path, mode, content in self.files:
             total.update(f"\0{path}\0{mode:o}\0{len(content)}\0".encode())
             total.update(content)
@@ -133,6 +134,22 @@ def _executable(file: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Foundation:
+    """What an image is built upon: build arguments that name images, and what those are.
+
+    `exact` tells apart what a name alone doesn't: the base's tag isn't a hash of its content.
+    """
+
+    arguments: Mapping[str, str]
+    exact: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Goes into the hash of the image."""
+        return " ".join([*(f"{name}={value}" for name, value in sorted(self.arguments.items())), self.exact])
+
+
+@dataclass(frozen=True, slots=True)
 class Builder:
     """Builds what is missing, from one checkout."""
 
@@ -144,18 +161,21 @@ class Builder:
         """Make sure of all images and return their references."""
         with calling(f"docker image inspect {base}"):
             base_id = str(self.client.images.get(base).id)
-        slurm = self._ensure(SLURM, base, base_id)
+        from_base = Foundation({"BASE": base}, base_id)
+        packages = self._ensure(PACKAGES, from_base)
+        slurm = self._ensure(SLURM, Foundation({"BASE": packages}))
         return Images(
-            mariadb=self._ensure(MARIADB, base, base_id),
+            mariadb=self._ensure(MARIADB, from_base),
             slurm=slurm,
-            agent=self._ensure(AGENT, slurm, slurm),
-            gateway=self._ensure(GATEWAY, base, base_id),
+            # Compiled on the packages alone: a changed script of ours must not compile pyslurm again.
+            agent=self._ensure(AGENT, Foundation({"BASE": slurm, "PACKAGES": packages})),
+            gateway=self._ensure(GATEWAY, from_base),
         )
 
-    def _ensure(self, recipe: Recipe, base: str, base_identity: str) -> str:
+    def _ensure(self, recipe: Recipe, start: Foundation) -> str:
         context = context_of(recipe, self.checkout)
         name = f"sluice-{recipe.name}"
-        reference = f"{name}:{context.digest(base_identity)}"
+        reference = f"{name}:{context.digest(start.identity)}"
         with calling(f"docker image inspect {reference}"):
             try:
                 self.client.images.get(reference)
@@ -163,19 +183,20 @@ class Builder:
             except ImageNotFound:
                 pass
         self.report.begin(f"building {name}")
-        self._build(recipe, context, base, reference)
+        self._build(recipe, context, start, reference)
         self.report.end("built")
         return reference
 
-    def _build(self, recipe: Recipe, context: Context, base: str, reference: str) -> None:
-        command = f"docker build -f {recipe.dockerfile} --build-arg BASE={base} -t {reference} ."
+    def _build(self, recipe: Recipe, context: Context, start: Foundation, reference: str) -> None:
+        arguments = " ".join(f"--build-arg {name}={value}" for name, value in start.arguments.items())
+        command = f"docker build -f {recipe.dockerfile} {arguments} -t {reference} ."
         lines: list[str] = []
         with calling(command, "run it again; what was built is kept"):
             stream = self.client.api.build(
                 fileobj=context.archive(),
                 custom_context=True,
                 dockerfile=recipe.dockerfile,
-                buildargs={"BASE": base},
+                buildargs=dict(start.arguments),
                 labels={LABEL_IMAGE: recipe.name},
                 tag=reference,
                 rm=True,
