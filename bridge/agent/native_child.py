@@ -79,6 +79,8 @@ def _take_values_as_they_are() -> None:
     submission._parse_nodes = tuple
     submission._validate_batch_script = lambda script, _arguments=None: str.__str__(script)
     submission.cstr.from_gres_dict = lambda text, _kind="": text
+    # pyslurm sends NO_VAL where no profile is asked, which Slurm reads as all of them; 0 is "not set".
+    submission.acctg_profile_list_to_int = lambda _types: 0
 
 
 def submit(args: Mapping[str, Any]) -> int:
