@@ -31,8 +31,11 @@ class EndWarning:
 def minimum_cpus(spec: JobSpec) -> int:
     """Return ``min_cpus`` as sbatch sends it (slurm_opt_create_job_desc).
 
-    Tasks that are not named count as one a node when the node count is exact, else as one.
+    What the parser worked out holds; else tasks that are not named count as one a node when the node
+    count is exact, and as one otherwise.
     """
+    if spec.cpus_min is not None:
+        return spec.cpus_min
     if spec.overcommit:
         return max(spec.nodes_min or 1, 1)
     exact = spec.nodes_min is not None and spec.nodes_max in (None, spec.nodes_min)

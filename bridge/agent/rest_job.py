@@ -21,7 +21,7 @@ _SWITCHES: Final = ("hold", "overcommit", "contiguous", "reboot")
 _OTHERWISE: Final = frozenset(
     (
         *("script", "environment", "argv", *_NUMBERS, *_SWITCHES),
-        *("time_limit_min", "time_min_min", "begin", "deadline", "delay_boot_min", "signal"),
+        *("time_limit_min", "time_min_min", "begin", "deadline", "delay_boot_min", "delay_boot_s", "signal"),
         *("open_mode", "profile", "mail_type", "mem_bind", "gpu_freq", "site"),
         *("spread", "use_min_nodes", "gres_flags", "oversubscribe", "exclusive"),
     )
@@ -105,7 +105,9 @@ def _add_times(job: Body, spec: JobSpec) -> None:
         job["begin_time"] = number(to_epoch(spec.begin) or 0)
     if spec.deadline is not None:
         job["deadline"] = to_epoch(spec.deadline)
-    if spec.delay_boot_min is not None:
+    if spec.delay_boot_s is not None:
+        job["delay_boot"] = spec.delay_boot_s
+    elif spec.delay_boot_min is not None:
         job["delay_boot"] = spec.delay_boot_min * 60
     if spec.signal is not None:
         end = warning(spec.signal)
