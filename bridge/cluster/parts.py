@@ -183,6 +183,9 @@ def _gpu_node(node: Node, confinement: Confinement, images: Images) -> Part:
         command=("start-slurmd",),
         user="root",
         mounts=(ETC, USERS, SLURM_KEY, HOMES),
+        # slurmd makes a namespace to read a user's login environment (--export=NONE, --get-user-env), and
+        # ends itself when clone() is refused (measured on 26.05.5).
+        more_capabilities=("SYS_ADMIN",),
         environment=(
             ("SLUICE_CONFINEMENT", confinement.value),
             ("SLUICE_GPUS", str(node.gpu_count)),
@@ -193,11 +196,10 @@ def _gpu_node(node: Node, confinement: Confinement, images: Images) -> Part:
     )
     if confinement is Confinement.NONE:
         return part
-    # The cgroup tree must be writable and a device filter (eBPF) attached to it: SYS_ADMIN, and on hosts
-    # with AppArmor the default profile forbids the remount.
+    # The cgroup tree must be writable and a device filter (eBPF) attached to it, which SYS_ADMIN allows; on
+    # hosts with AppArmor the default profile forbids the remount.
     return replace(
         part,
-        more_capabilities=("SYS_ADMIN",),
         security=(*part.security, "apparmor=unconfined"),
         device_rules=(f"c {SIMULATED_MAJOR}:* rwm",),
     )

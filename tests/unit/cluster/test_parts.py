@@ -85,10 +85,13 @@ def test_only_parts_that_become_other_users_keep_capabilities() -> None:
     assert keeping == {"prepare", "gpu1", "gpu2", "login"}
 
 
-def test_more_than_dockers_capabilities_only_for_confinement() -> None:
-    assert all(not part.more_capabilities for part in parts().values())
-    confined = parts(Confinement.CGROUP_V2)
-    assert {name for name, part in confined.items() if part.more_capabilities} == {"gpu1", "gpu2"}
+def test_more_than_dockers_capabilities_only_where_slurmd_makes_namespaces() -> None:
+    for confinement in Confinement:
+        keeping = {name: part.more_capabilities for name, part in parts(confinement).items()}
+        assert {name: more for name, more in keeping.items() if more} == {
+            "gpu1": ("SYS_ADMIN",),
+            "gpu2": ("SYS_ADMIN",),
+        }
 
 
 def test_only_the_gateway_is_published() -> None:
