@@ -58,5 +58,6 @@ def ensure_network(client: docker.DockerClient, stack: str) -> Subnet:
 
 
 def _subnet(network: Network) -> Subnet:
-    given = network.attrs["IPAM"]["Config"]
-    return Subnet(IPv4Network(given[0]["Subnet"]))
+    """Take the IPv4 range: an engine may be set to give networks an IPv6 one too."""
+    given = [str(entry["Subnet"]) for entry in network.attrs["IPAM"]["Config"]]
+    return Subnet(IPv4Network(next(subnet for subnet in given if ":" not in subnet)))

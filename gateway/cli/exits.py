@@ -35,6 +35,7 @@ _BY_ERROR: Final[tuple[tuple[type[errors.SluiceError], int], ...]] = (
     (errors.Unsupported, USAGE),
     (errors.NotFound, NOT_FOUND),
     (errors.Denied, DENIED),
+    (errors.Unauthenticated, DENIED),
     (errors.Unavailable, UNAVAILABLE),
     (errors.PolicyRefused, FAILED),
     (errors.SlurmRefused, FAILED),
