@@ -194,3 +194,13 @@ def test_a_wrong_option_names_line_and_column(client: Client, tenant: OwnTenant)
     (error,) = answer.json()["errors"]
     assert error["line"] == 2
     assert error["option"].lstrip("-") == "time"
+
+
+@pytest.mark.parametrize("option", ["--export=NONE", "--get-user-env", "--export=NIL"])
+def test_a_job_with_a_login_environment_of_its_own_runs(
+    stack: Stack, client: Client, tenant: OwnTenant, option: str
+) -> None:
+    job = client(tenant.user).submit('#!/bin/bash\ntest -n "$SLURM_JOB_ID"\n', option, *SMALL)
+    assert client(tenant.user).ended(job["id"])["state"] == "COMPLETED"
+    by_sbatch = stack.login_node(tenant.user).sbatch(f"{option} {' '.join(SMALL)}", script=SLEEP)
+    assert client(tenant.user).ended(by_sbatch)["state"] == "COMPLETED"
