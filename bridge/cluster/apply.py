@@ -17,6 +17,7 @@ from docker.types import LogConfig, Mount
 
 from bridge import wellknown
 from bridge.cluster.engine import calling
+from bridge.cluster.network import remove_networks
 from bridge.cluster.part import Part
 from bridge.cluster.plan import Create, Keep, MakeVolume, Observed, Remove, Start, Step, container_name
 from bridge.cluster.reporter import Reporter
@@ -210,11 +211,7 @@ def take_down(
             remove_container(client, stack, container.name)
             report.end()
             removed.append(f"container {container.name}")
-    for name, owner in observed.networks.items():
-        if owner == stack:
-            with calling(f"docker network rm {name}", "disconnect what is still in it, then try again"):
-                client.networks.get(name).remove()
-            removed.append(f"network {name}")
+    removed += [f"network {name}" for name in remove_networks(client, stack)]
     for name, owner in () if keep_data else observed.volumes.items():
         if owner == stack:
             with calling(f"docker volume rm {name}", "remove what still uses it, then try again"):

@@ -37,6 +37,7 @@ def ensure_network(client: docker.DockerClient, stack: str) -> Subnet:
                 return _subnet(client.networks.get(stack))
             except NotFound:
                 pass
+            _remove_left_over(client, stack)
             chosen = client.networks.create(f"{stack}-range", labels={wellknown.LABEL_STACK: stack})
             chosen.reload()
             subnet = _subnet(chosen)
@@ -55,6 +56,27 @@ def ensure_network(client: docker.DockerClient, stack: str) -> Subnet:
         command=f"docker network create {stack}",
         remedy="wait until other commands that make networks are done, then run it again",
     )
+
+
+def remove_networks(client: docker.DockerClient, stack: str) -> tuple[str, ...]:
+    """Remove all networks with the stack's label; return their names.
+
+    By identity: Docker lets two networks have one name, as a kill at the wrong moment could leave them.
+    """
+    removed = []
+    for network in client.networks.list(filters={"label": f"{wellknown.LABEL_STACK}={stack}"}):
+        remedy = f"disconnect what is still in it (docker network inspect {network.name}), then try again"
+        with calling(f"docker network rm {network.name}", remedy):
+            network.remove()
+        removed.append(str(network.name))
+    return tuple(removed)
+
+
+def _remove_left_over(client: docker.DockerClient, stack: str) -> None:
+    """Remove the network of a moment that a killed `up` left."""
+    label = f"{wellknown.LABEL_STACK}={stack}"
+    for network in client.networks.list(names=[f"{stack}-range"], filters={"label": label}):
+        network.remove()
 
 
 def _subnet(network: Network) -> Subnet:
