@@ -40,8 +40,8 @@ class UsageView(BaseModel):
     billing_seconds: int = Field(description="Slurm's billing TRES, as it was fixed when the run began.")
 
 
-class UsageRow(UsageView):
-    """One line; of the first seven only those that the report is grouped by are there."""
+class UsageColumns(BaseModel):
+    """What a report can be grouped by; only the columns asked for are there."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -54,6 +54,10 @@ class UsageRow(UsageView):
     door: str | None = None
     day: str | None = Field(default=None, description="YYYY-MM-DD in the report's timezone.")
     month: str | None = Field(default=None, description="YYYY-MM in the report's timezone.")
+
+
+class UsageRow(UsageView, UsageColumns):
+    """One line: its columns, then the figures."""
 
 
 class RunawayView(BaseModel):
