@@ -95,6 +95,14 @@ def last_lines(text: str, lines: int = TAIL_LINES) -> str:
     return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
+    """Return the engine's own explanation, else the operating system's word at the root, else the text."""
     explanation = getattr(error, "explanation", None)
-    return explanation if isinstance(explanation, str) and explanation else str(error)
+    if isinstance(explanation, str) and explanation:
+        return explanation
+    root: BaseException | None = error
+    while root is not None:
+        if isinstance(root, OSError) and root.strerror:
+            return root.strerror
+        root = root.__cause__ or root.__context__
+    return str(error)
