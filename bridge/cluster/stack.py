@@ -23,6 +23,9 @@ from bridge.errors import InputError, Unavailable
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 """What Docker takes as a container, volume and network name, and as a host name."""
 
+RESERVED: Final = frozenset({"bootstrap", "build", "environment", "launcher", "locks", "ports", "test-logs"})
+"""Names that have a meaning of their own below ``.sluice/``."""
+
 FIRST_PORT: Final = 8080
 LAST_PORT: Final = 8179
 
@@ -36,6 +39,8 @@ class Stack:
 
     def __post_init__(self) -> None:
         """Refuse a name that Docker would refuse later."""
+        if self.name in RESERVED:
+            raise InputError(f"stack name {self.name!r} is taken by Sluice itself; choose another")
         if not NAME.fullmatch(self.name) or self.name.endswith("-"):
             raise InputError(
                 f"stack name {self.name!r} is not good: use lower-case letters, digits and dashes, a letter"
@@ -44,11 +49,13 @@ class Stack:
 
     @property
     def state(self) -> Path:
-        """Folder of what is known about it; made when missing."""
-        root = self.checkout / ".sluice"
-        root.mkdir(mode=0o700, exist_ok=True)
-        folder = root / self.name
-        folder.mkdir(mode=0o700, exist_ok=True)
+        """Folder of what is known about it; only `write` makes it."""
+        return self.checkout / ".sluice" / self.name
+
+    @property
+    def _locks(self) -> Path:
+        folder = self.checkout / ".sluice" / "locks"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
     def read(self, file: str) -> dict[str, object]:
@@ -57,6 +64,7 @@ class Stack:
 
     def write(self, file: str, value: Mapping[str, object]) -> None:
         """Write a JSON object of the state, whole or not at all, for this user only."""
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.state / file
         new = path.with_suffix(".new")
         new.touch(mode=0o600)
@@ -64,10 +72,12 @@ class Stack:
         new.replace(path)
 
     def forget(self) -> None:
-        """Remove what `up` wrote."""
+        """Remove what `up` wrote, and the folder when nothing else is in it."""
         for file in ("stack.json", "keys.json"):
             with suppress(FileNotFoundError):
                 (self.state / file).unlink()
+        with suppress(OSError):
+            self.state.rmdir()
 
     @contextmanager
     def choosing_port(self) -> Iterator[frozenset[int]]:
@@ -77,7 +87,7 @@ class Stack:
         the same.
         """
         root = self.state.parent
-        with (root / "ports.lock").open("a") as lock:
+        with (self._locks / "ports.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             others = [folder.name for folder in root.iterdir() if folder.is_dir() and folder != self.state]
             files = [root / other / "stack.json" for other in others]
@@ -87,13 +97,13 @@ class Stack:
     @contextmanager
     def locked(self, report: Reporter) -> Iterator[None]:
         """Hold the stack's lock; waits for the other command, and says so."""
-        with _lock(self.state / "lock", f"is changing stack {self.name}", report):
+        with _lock(self._locks / f"{self.name}.lock", f"is changing stack {self.name}", report):
             yield
 
     @contextmanager
     def building(self, report: Reporter) -> Iterator[None]:
         """Hold the lock of builds: two stacks of a checkout need the same images, and build them once."""
-        with _lock(self.state.parent / "build.lock", "is building the images", report):
+        with _lock(self._locks / "build.lock", "is building the images", report):
             yield
 
 

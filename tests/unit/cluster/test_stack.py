@@ -28,6 +28,7 @@ def test_state_is_read_back_and_is_for_the_user_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "null"])
 def test_broken_state_is_no_state(tmp_path: Path, text: str) -> None:
     stack = Stack("sluice", tmp_path)
+    stack.write("stack.json", {})
     (stack.state / "stack.json").write_text(text)
     assert stack.read("stack.json") == {}
 
@@ -38,6 +39,17 @@ def test_forgetting_keeps_no_key(tmp_path: Path) -> None:
     stack.forget()
     stack.forget()
     assert stack.read("keys.json") == {}
+    assert not stack.state.exists()
+
+
+def test_looking_makes_nothing(tmp_path: Path) -> None:
+    assert Stack("sluice", tmp_path).read("stack.json") == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_the_state_folder_itself_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="taken by Sluice itself"):
+        Stack("bootstrap", tmp_path)
 
 
 def part(name: str, *, healthy: bool = True, state: str = "running") -> PartStatus:
