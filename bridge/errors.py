@@ -127,6 +127,12 @@ class SlurmRefused(SluiceError):
         self.errno = errno
 
 
+class UnknownState(SluiceError):
+    """Slurm showed a job state that this version doesn't know; the job counts as neither live nor ended."""
+
+    code: ClassVar[str] = "unknown-job-state"
+
+
 class Unsupported(SluiceError):
     """No adapter carries this field or option; `details["field"]` names it. Nothing was sent."""
 

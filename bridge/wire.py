@@ -259,7 +259,10 @@ class Client:
             try:
                 send_frame(sock, request)
             except ConnectionLost as error:
+                denial = _last_word(sock) if fresh else None
                 sock.close()
+                if denial:
+                    raise_error(denial)
                 if fresh:
                     raise Unavailable(
                         f"{self.part} closed the connection: {error}", part=self.part
@@ -303,6 +306,16 @@ class Client:
         with contextlib.suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().close()
+
+
+def _last_word(sock: socket.socket) -> Mapping[str, Any] | None:
+    # A server that denies a peer says so and closes at once, so the request may meet a closed socket
+    # while the denial waits to be read.
+    try:
+        frame = receive_frame(sock)
+    except (ConnectionLost, TimeoutError):
+        return None
+    return None if frame is None else frame.get("error")
 
 
 def _closed_by_peer(sock: socket.socket) -> bool:

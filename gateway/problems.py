@@ -37,6 +37,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "unavailable": (HTTPStatus.SERVICE_UNAVAILABLE, "A part that is needed does not answer"),
     "outcome-unknown": (HTTPStatus.SERVICE_UNAVAILABLE, "It is not known yet whether it happened"),
     "slurm-refused": (HTTPStatus.UNPROCESSABLE_ENTITY, "Slurm refused"),
+    "unknown-job-state": (HTTPStatus.BAD_GATEWAY, "Slurm shows a state that this version does not know"),
     "unsupported": (HTTPStatus.UNPROCESSABLE_ENTITY, "This can't be carried to Slurm"),
     "step-failed": (HTTPStatus.INTERNAL_SERVER_ERROR, "A step failed"),
 }

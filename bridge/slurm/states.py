@@ -8,17 +8,10 @@ mean that a live job is taken as finished.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, Final
+from typing import Final
 
-from bridge.errors import SluiceError
+from bridge.errors import UnknownState
 from bridge.job import BaseState, JobState
-
-
-class UnknownState(SluiceError):
-    """Slurm showed a job state that this version doesn't know; the job counts as neither live nor ended."""
-
-    code: ClassVar[str] = "unknown-job-state"
-
 
 BASE_BY_NUMBER: Final = {
     0: BaseState.PENDING,

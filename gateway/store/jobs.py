@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import Session
 
 from bridge.job import UNLIMITED, BaseState, ExitStatus, JobState
 from gateway.store.columns import upsert
@@ -18,7 +17,8 @@ from gateway.store.tables.jobs import NO_TASK, UNLIMITED_MIN
 from gateway.track.record import JobNumber, JobRecord
 
 _JOBS: Final = sa.inspect(JobRow).local_table
-"""Rows are read without the ORM: a page of 100 costs a third."""
+"""Rows are read without the ORM: a page costs half."""
+_C: Final = _JOBS.c
 
 Row = sa.Row[Any]
 Query = sa.Select[Any]
@@ -52,14 +52,14 @@ def add_if_new(session: Session, record: JobRecord) -> None:
     if get(session, record.id) is None:
         put(session, [record])
     elif record.messages:
-        session.execute(
-            sa.update(JobRow).where(col(JobRow.id) == record.id).values(messages=list(record.messages))
+        session.connection().execute(
+            sa.update(JobRow).where(_C.id == record.id).values(messages=list(record.messages))
         )
 
 
 def get(session: Session, job_id: str) -> JobRecord | None:
     """Return the job of one of our ids."""
-    row = session.execute(sa.select(_JOBS).where(col(JobRow.id) == job_id)).one_or_none()
+    row = session.connection().execute(sa.select(_JOBS).where(_C.id == job_id)).one_or_none()
     return _record(row) if row else None
 
 
@@ -69,13 +69,11 @@ def by_number(session: Session, cluster: str, number: JobNumber) -> Sequence[Job
     A plain number finds jobs and whole arrays, and the array task whose own record has that number.
     """
     task = NO_TASK if number.task is None else number.task
-    query = sa.select(_JOBS).where(
-        col(JobRow.cluster) == cluster, col(JobRow.number) == number.number, col(JobRow.task) == task
-    )
-    rows = list(session.execute(query.order_by(col(JobRow.id).desc())))
+    query = sa.select(_JOBS).where(_C.cluster == cluster, _C.number == number.number, _C.task == task)
+    rows = list(session.connection().execute(query.order_by(_C.id.desc())))
     if not rows and number.task is None:
-        raw = sa.select(_JOBS).where(col(JobRow.cluster) == cluster, col(JobRow.job_id) == number.number)
-        rows = list(session.execute(raw.order_by(col(JobRow.id).desc())))
+        raw = sa.select(_JOBS).where(_C.cluster == cluster, _C.job_id == number.number)
+        rows = list(session.connection().execute(raw.order_by(_C.id.desc())))
     return [_record(row) for row in rows]
 
 
@@ -84,38 +82,30 @@ def by_numbers(session: Session, cluster: str, numbers: Iterable[int]) -> Sequen
     wanted = sorted(set(numbers))
     found: list[JobRecord] = []
     for start in range(0, len(wanted), 500):
-        query = sa.select(_JOBS).where(
-            col(JobRow.cluster) == cluster, col(JobRow.number).in_(wanted[start : start + 500])
-        )
-        found += [_record(row) for row in session.execute(query)]
+        query = sa.select(_JOBS).where(_C.cluster == cluster, _C.number.in_(wanted[start : start + 500]))
+        found += [_record(row) for row in session.connection().execute(query)]
     return found
 
 
 def tasks_of(session: Session, cluster: str, number: int, *, limit: int = 100_000) -> Sequence[JobRecord]:
     """Return the rows of an array's tasks, every use of the number."""
-    query = sa.select(_JOBS).where(
-        col(JobRow.cluster) == cluster, col(JobRow.number) == number, col(JobRow.task) != NO_TASK
-    )
-    return [_record(row) for row in session.execute(query.limit(limit))]
+    query = sa.select(_JOBS).where(_C.cluster == cluster, _C.number == number, _C.task != NO_TASK)
+    return [_record(row) for row in session.connection().execute(query.limit(limit))]
 
 
 def live(session: Session, cluster: str, *, ended_since: datetime) -> Sequence[JobRecord]:
     """Return jobs that aren't settled, and those that ended since a moment."""
     query = sa.select(_JOBS).where(
-        col(JobRow.cluster) == cluster,
-        sa.or_(col(JobRow.settled).is_(False), col(JobRow.ended_at) >= ended_since),
+        _C.cluster == cluster,
+        sa.or_(_C.settled.is_(False), _C.ended_at >= ended_since),
     )
-    return [_record(row) for row in session.execute(query)]
+    return [_record(row) for row in session.connection().execute(query)]
 
 
 def counts_by_state(session: Session) -> Mapping[str, int]:
     """Return how many unsettled jobs each base state has."""
-    query = (
-        sa.select(col(JobRow.state), sa.func.count())
-        .where(col(JobRow.settled).is_(False))
-        .group_by(col(JobRow.state))
-    )
-    return {state: int(count) for state, count in session.execute(query)}
+    query = sa.select(_C.state, sa.func.count()).where(_C.settled.is_(False)).group_by(_C.state)
+    return {state: int(count) for state, count in session.connection().execute(query)}
 
 
 def page(
@@ -126,46 +116,42 @@ def page(
     One short index walk for each tenant of the reader and one for the reader's own jobs, merged: the cost
     doesn't grow with the number of jobs.
     """
-    walks = [_walk(session, branch, wanted, limit, before) for branch in _branches(visible, wanted)]
-    rows: list[Row] = []
-    for row in heapq.merge(*walks, key=lambda row: row.id, reverse=True):
-        if not rows or rows[-1].id != row.id:
-            rows.append(row)
-        if len(rows) == limit:
-            break
+    connection, branches = session.connection(), _branches(visible, wanted)
+    if len(branches) == 1:
+        walk = _narrowed(sa.select(_JOBS).where(*branches[0]), wanted, before).limit(limit)
+        return [_record(row) for row in connection.execute(walk)]
+    ids: set[str] = set()
+    for branch in branches:
+        walk = _narrowed(sa.select(_C.id).where(*branch), wanted, before).limit(limit)
+        ids.update(row.id for row in connection.execute(walk))
+    newest = sorted(ids, reverse=True)[:limit]
+    rows = connection.execute(sa.select(_JOBS).where(_C.id.in_(newest)).order_by(_C.id.desc()))
     return [_record(row) for row in rows]
 
 
 def _branches(visible: Visible, wanted: Filter) -> list[tuple[sa.ColumnElement[bool], ...]]:
     if visible.everything:
-        return [()] if wanted.tenant is None else [(col(JobRow.tenant) == wanted.tenant,)]
+        return [()] if wanted.tenant is None else [(_C.tenant == wanted.tenant,)]
     tenants = visible.tenants if wanted.tenant is None else visible.tenants & {wanted.tenant}
     branches: list[tuple[sa.ColumnElement[bool], ...]] = [
-        (col(JobRow.tenant) == tenant,) for tenant in sorted(tenants)
+        (_C.tenant == tenant,) for tenant in sorted(tenants)
     ]
-    own: tuple[sa.ColumnElement[bool], ...] = (col(JobRow.user) == visible.user,)
+    own: tuple[sa.ColumnElement[bool], ...] = (_C.user == visible.user,)
     if wanted.tenant is None:
         branches.append(own)
     elif not tenants:
-        branches.append((*own, col(JobRow.tenant) == wanted.tenant))
+        branches.append((*own, _C.tenant == wanted.tenant))
     return branches
 
 
-def _walk(
-    session: Session,
-    branch: tuple[sa.ColumnElement[bool], ...],
-    wanted: Filter,
-    limit: int,
-    before: str | None,
-) -> list[Row]:
-    query = sa.select(_JOBS).where(*branch)
+def _narrowed(query: Query, wanted: Filter, before: str | None) -> Query:
     if wanted.user is not None:
-        query = query.where(col(JobRow.user) == wanted.user)
+        query = query.where(_C.user == wanted.user)
     if wanted.states:
-        query = query.where(col(JobRow.state).in_(sorted(wanted.states)))
+        query = query.where(_C.state.in_(sorted(wanted.states)))
     if before is not None:
-        query = query.where(col(JobRow.id) < before)
-    return list(session.execute(query.order_by(col(JobRow.id).desc()).limit(limit)))
+        query = query.where(_C.id < before)
+    return query.order_by(_C.id.desc())
 
 
 def _values(record: JobRecord) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import pytest
 
+from bridge.errors import UnknownState
 from bridge.job import BaseState, JobState
 from bridge.slurm.states import (
     _BASE_WHEN_ONLY_FLAG,
     BASE_BY_NUMBER,
     FLAG_BY_BIT,
-    UnknownState,
     from_accounting,
     from_number,
     from_words,
