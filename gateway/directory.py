@@ -133,7 +133,10 @@ class Directory:
     async def run(self, every_s: float) -> None:
         """Refresh for ever."""
         while True:
-            await self.refresh()
+            try:
+                await self.refresh()
+            except Exception:  # noqa: BLE001 - a loop that ends would freeze the tenants for good
+                _log.exception("tenants can't be taken in")
             await asyncio.sleep(every_s)
 
     async def _read(self) -> None:

@@ -66,6 +66,9 @@ class Around:
         structlog.contextvars.bind_contextvars(request_id=request_id)
         try:
             await self._app(scope, self._limited(receive), send_with_id)
+        except Exception:
+            status = 500  # answered outside of this wrapper, by the server's last line of defence
+            raise
         finally:
             self._note(scope, status, time.monotonic() - begun)
             structlog.contextvars.unbind_contextvars("request_id")

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
-from bridge.errors import SluiceError
+from bridge.errors import InputError, SluiceError
 from bridge.job import JobSpec
 from bridge.slurm import codec
 from gateway.store import jobs
@@ -124,8 +124,17 @@ def _row(intent: Intent) -> IntentRow:
     )
 
 
+def _spec(packed: bytes) -> JobSpec | None:
+    try:
+        return codec.decode(JobSpec, msgpack.unpackb(packed, timestamp=3))
+    except InputError:
+        return (
+            None  # of another version of the gateway: one that can't be carried out, and must not stop others
+        )
+
+
 def _intent(row: IntentRow) -> Intent:
-    spec = codec.decode(JobSpec, msgpack.unpackb(row.spec, timestamp=3)) if row.spec else None
+    spec = _spec(row.spec) if row.spec else None
     return Intent(
         id=row.id,
         user=row.user,

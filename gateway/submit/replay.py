@@ -26,7 +26,7 @@ from typing import Final
 import anyio.to_thread
 import structlog
 
-from bridge.errors import OutcomeUnknown, SluiceError, Unavailable
+from bridge.errors import OutcomeUnknown, SluiceError, Unavailable, Unsupported
 from bridge.job import AccountingRow
 from gateway.store import intents
 from gateway.submit.flow import Submitter
@@ -78,8 +78,10 @@ class Replay:
         while True:
             try:
                 await self.once()
-            except Unavailable as error:
+            except SluiceError as error:
                 _log.info("open submissions wait", reason=error.message)
+            except Exception:  # noqa: BLE001 - a loop that ends would break the promise of every open intent
+                _log.exception("open submissions can't be looked at")
             await asyncio.sleep(every_s)
 
     async def once(self) -> int:
@@ -161,6 +163,9 @@ class Replay:
 
     async def _submit_again(self, intent: Intent) -> None:
         submitter = self._submitter
+        if intent.spec is None:
+            await submitter.fail(intent, Unsupported("this version can't read the job that was accepted"))
+            return
         submitter.metrics.replays.inc()
         try:
             submitted = await submitter.ask_slurm(intent)

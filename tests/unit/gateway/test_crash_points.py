@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
+import sqlalchemy as sa
 
 from bridge.errors import Conflict, KeyReused, OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
@@ -343,5 +345,27 @@ def test_a_client_that_vanishes_leaves_a_whole_submission(scene: Scene) -> None:
             await process.submitter.drain()
             assert len(scene.jobs()) == 1
             assert await process.replay.once() == 0
+
+    asyncio.run(story())
+
+
+def test_an_intent_that_this_version_can_not_read_stops_no_other(scene: Scene) -> None:
+    async def story() -> None:
+        for _ in range(2):
+            async with gateway(scene.url, scene.slurm, scene.clock) as process:
+                dies_in_slurm(before=True)(process)
+                with pytest.raises(Died):
+                    await process.submit()
+        async with gateway(scene.url, scene.slurm, scene.clock) as process:
+            first, _second = await process.store.read(intents.still_open)
+            garbled = sa.text("UPDATE intents SET spec = :spec WHERE id = :id")
+            values = {"spec": msgpack.packb({"no such field": 1}), "id": first.id}
+            await process.store.write(lambda session: session.connection().execute(garbled, values).rowcount)
+            await process.settled()
+            assert len(scene.jobs()) == 1
+            closed = await process.store.read(lambda session: intents.get(session, first.id))
+            assert closed is not None
+            assert closed.error is not None
+            assert closed.error["code"] == "unsupported"
 
     asyncio.run(story())
