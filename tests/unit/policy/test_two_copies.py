@@ -17,6 +17,7 @@ from bridge.policy import decide as decide_module
 from bridge.policy.decide import decide, decide_change
 from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request
 from bridge.policy.table import PolicyTable
+from tests.support.effort import examples
 from tests.unit.policy import worlds
 from tests.unit.policy.lua_rules import INFINITE, SOURCE, LuaRules
 
@@ -103,7 +104,7 @@ def astro(tmp_path_factory: pytest.TempPathFactory) -> tuple[PolicyTable, LuaRul
     return table, rules
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     request=st.builds(
         Request,
