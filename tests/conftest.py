@@ -1,5 +1,6 @@
 """What all suites share: hypothesis profiles, and the fixtures of the running stack."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.effort import examples
@@ -15,3 +16,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("default")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Stop when tests that must share a worker would not: pytest-xdist marks them in their ids."""
+    if not getattr(config.option, "loadgroup", False):
+        return
+    astray = [
+        item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid
+    ]
+    if astray:
+        raise pytest.UsageError(f"this pytest-xdist doesn't group tests with this pytest: {astray[0]}")
