@@ -125,6 +125,8 @@ def request(random: Random) -> Request:
         fields[field] = tres(random)
     if random.random() < 0.1:
         fields["exclusive"] = True
+    elif random.random() < 0.05:
+        fields["private_nodes"] = True
     fields |= random.choice([_shape, _shape, _shape, _tasks])(random)
     return Request(**fields)
 
