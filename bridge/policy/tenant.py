@@ -34,8 +34,8 @@ Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
 UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
 """A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-"""A positive whole number; never a text or a truth value that would be read as one."""
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
+"""A positive whole number in Slurm's 32 bits; never a text or a truth value that would be read as one."""
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
@@ -125,7 +125,7 @@ class Tenant(Document):
     """One tenant, whole. In Slurm it is the account of the same name."""
 
     name: Name
-    display_name: str = ""
+    display_name: Annotated[str, StringConstraints(max_length=200)] = ""
     parent: Name | None = None
     weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
     """Fair-share weight among siblings (Slurm's RawShares)."""
@@ -133,6 +133,14 @@ class Tenant(Document):
     flavors: dict[FlavorName, FlavorGrant] = {}
     classes: Classes = Classes()
     limits: Limits = Limits()
+
+    @field_validator("display_name")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        # Slurm would store it otherwise, and the difference be repaired for ever.
+        if not text.isprintable():
+            raise ValueError("has a line break or another character that can't be printed; write one line")
+        return text
 
     @field_validator("name")
     @classmethod

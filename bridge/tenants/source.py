@@ -47,6 +47,8 @@ class _Loader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _wrong(event, "aliases (*name) are not taken here; write the value itself")
+        if getattr(event, "tag", None) not in (None, "!"):  # "!" alone says "a text", as quotes do
+            raise _wrong(event, "tags (!name) are not taken here; write the value itself")
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _wrong(event, f"nested deeper than {MAX_DEPTH} levels; write it flat")

@@ -51,9 +51,8 @@ def test_a_used_up_range_is_said() -> None:
 
 
 def test_a_hostile_display_name_cannot_add_a_line_or_a_field() -> None:
-    tenant = Tenant.model_validate(
-        {"name": "astro", "display_name": "A:0:0\nroot:x", "members": [{"user": "ada"}]}
-    )
+    tenant = Tenant.model_validate({"name": "astro", "members": [{"user": "ada"}]})
+    tenant = tenant.model_copy(update={"display_name": "A:0:0\nroot:x"})  # as a document never may
     files = render({"ada": 20000}, full_names([Sourced("a", tenant)]))
     assert files.passwd == "ada:x:20000:20000:A00rootx:/home/ada:/bin/bash\n"
     assert files.group == "ada:x:20000:\n"
