@@ -149,6 +149,10 @@ async def cancel_job(request: Request, caller: Caller, job: str) -> Job:
     if record.settled:
         return job_of(record)
     number = record.slurm_number
+    newest = await _by_number(parts, number)
+    if newest and newest[0].id != record.id:
+        # slurmctld lost it (a crash before its state was saved) and gave the number to another job.
+        return job_of(record)
     cancel = partial(parts.slurm.cancel, number.number, user=record.user, array_task_id=number.task)
     try:
         await anyio.to_thread.run_sync(cancel)
