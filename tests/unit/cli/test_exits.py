@@ -43,6 +43,18 @@ def test_a_failed_step_shows_command_output_and_remedy(capsys: pytest.CaptureFix
     )
 
 
+def test_a_single_fault_is_said_once_and_slurms_words_only_when_they_add_something(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "sbatch: error: Batch script contains DOS line breaks\nsbatch: error: instead of UNIX ones."
+    message = "Batch script contains DOS line breaks instead of UNIX ones."
+    _say(errors.ScriptError(message, errors=[{"message": message}], slurm_words=words), as_json=False)
+    _say(errors.SlurmRefused("no such QOS; leave it out", slurm_words="Invalid qos"), as_json=False)
+    assert capsys.readouterr().err == (
+        f"sluice: {message}\nsluice: no such QOS; leave it out\n  Slurm says: Invalid qos\n"
+    )
+
+
 def test_json_keeps_errors_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     _say(errors.NotFound("no job 7", job="7"), as_json=True)
     said = capsys.readouterr()
