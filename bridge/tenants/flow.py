@@ -23,7 +23,7 @@ from bridge.policy.pool import Pool, Sourced, document_faults, pool_of
 from bridge.policy.table import PolicyTable, table_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.accounts import desired
-from bridge.tenants.changes import merged, new_capacity_faults, revision, without
+from bridge.tenants.changes import merged, named_as_given, new_capacity_faults, revision, without
 from bridge.tenants.plan import Action, LiveJobs, Plan, leaving, plan
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.source import Folder, Text, parse_all, refuse
@@ -107,7 +107,9 @@ class Tenants:
         with self._one_at_a_time:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
-            return (*changes, *self._plan(self._check(before, after)).actions)
+            with named_as_given(before, texts):
+                wanted = self._check(before, after)
+            return (*changes, *self._plan(wanted).actions)
 
     def apply(self, texts: Sequence[Text], *, actor: str, prune: bool = False) -> tuple[Action, ...]:
         """Write the documents and carry everything out; returns what was done.
@@ -123,7 +125,8 @@ class Tenants:
         with self._one_at_a_time:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
-            return self._change(before, after, changes, actor)
+            with named_as_given(before, texts):
+                return self._change(before, after, changes, actor)
 
     def remove(self, name: str, *, actor: str) -> tuple[Action, ...]:
         """Remove one tenant's document: it drains, then leaves Slurm. `NotFound` for an unknown name."""

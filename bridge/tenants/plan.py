@@ -143,7 +143,7 @@ def _changed_partitions(
         # Queued jobs of who leaves still run out; what a person added by hand goes.
         names |= draining & partition.allow_accounts
         if names != partition.allow_accounts:
-            detail = f"AllowAccounts={','.join(sorted(names))}"
+            detail = f"AllowAccounts={', '.join(sorted(names))}"
             changes.append((Action("change", "partition", partition.name, detail), (partition.name, names)))
     return changes
 

@@ -105,7 +105,7 @@ def test_a_wrong_value_is_named_by_path_with_the_remedy(
         ("weight: !!int 0x10\n", "tags (!name) are not taken"),
         ("weight: !!float ''\n", "tags (!name) are not taken"),
         ("members: !!set {a}\n", "tags (!name) are not taken"),
-        ("name: a\n---\nname: b\n", "not readable as YAML"),
+        ("name: a\n---\nname: b\n", "a file of its own"),
         ("name: \0", "not readable as YAML"),
         ("#" * (10 * 1024 * 1024), "above the limit"),
         ("<<: {name: a}\n", "name is missing"),  # no merging: << is a key like any other
