@@ -17,16 +17,27 @@ import typer
 import yaml
 from rich.console import Console
 
+from bridge.cluster.stack import Stack
 from bridge.errors import InputError, NotFound, SluiceError, Unavailable, by_code
 from gateway.cli.client import Gateway
-from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
+from gateway.cli.member_keys import ensure_keys, users_of
+from gateway.cli.progress import Progress
+from gateway.cli.session import (
+    CHECKOUT,
+    AsOption,
+    JsonOption,
+    StackOption,
+    open_session,
+    print_json,
+    stack_url,
+)
 from gateway.cli.tables import plain_table, tenants_table
 
 WAIT_S: Final = 60
 """For Slurm to answer while it starts."""
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Tenant documents (YAML), or folders of them.")
+    list[Path], typer.Argument(metavar="FILE", help="Tenant documents (YAML), or folders of them.")
 ]
 Name = Annotated[str, typer.Argument(metavar="TENANT")]
 
@@ -70,7 +81,9 @@ def list_tenants(
 
 def apply(files: Files, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
     """Apply tenant documents: all of them, or, when one is wrong, none."""
-    _show_plan(tell_bridge(stack, "apply", documents(files)), done=True, as_json=as_json)
+    sources = documents(files)
+    _show_plan(tell_bridge(stack, "apply", sources), done=True, as_json=as_json)
+    _give_keys(Stack(stack, CHECKOUT), sources)
 
 
 def validate(files: Files, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
@@ -94,6 +107,17 @@ def show(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = Fal
 def remove(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
     """Remove a tenant: it takes no more jobs, and leaves Slurm when its last one has ended."""
     _show_plan(tell_bridge(stack, "remove", name=name), done=True, as_json=as_json)
+
+
+def _give_keys(local: Stack, sources: list[dict[str, str]]) -> None:
+    """Make API keys for members who have none, where this checkout keeps the stack's keys."""
+    if not local.read("stack.json"):
+        return
+    words = Console(stderr=True)
+    with Progress(words) as report, local.locked(report):
+        made = ensure_keys(local, stack_url(local.name), users_of(sources), report)
+    if made:
+        words.print(f"made API keys for {', '.join(made)}: --as {next(iter(made))}", highlight=False)
 
 
 def documents(files: list[Path]) -> list[dict[str, str]]:
