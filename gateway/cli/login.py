@@ -17,7 +17,7 @@ from gateway.cli.session import StackOption
 
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A user of the tenants' documents.")]
 CommandArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Instead of a shell.", show_default=False)
+    list[str] | None, typer.Argument(metavar="COMMAND", help="Instead of a shell.", show_default=False)
 ]
 
 
@@ -32,8 +32,11 @@ def login(user: UserArgument, command: CommandArgument = None, *, stack: StackOp
     docker = shutil.which("docker")
     if docker is None:
         raise Unavailable("the docker command is not there; install Docker's client", part="docker")
-    if run_in(connect(), stack, "login", ("getent", "passwd", user)).code != 0:
+    entry = run_in(connect(), stack, "login", ("getent", "passwd", user))
+    if entry.code != 0 or ":/home/" not in entry.out:  # users of the system have their homes elsewhere
         raise NotFound(f"stack {stack} has no user {user!r}; ./sluice tenants lists the tenants' members")
+    if command and command[0] == "--":  # as others write it between a user and a command
+        command = command[1:]
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     arguments = [docker, "exec", "--interactive", *(["--tty"] if terminal else []), "--user", "0"]
     if "TERM" in os.environ:
