@@ -130,7 +130,7 @@ async def list_jobs(
     )
 
 
-@router.get("/{job}", responses=problems(401, 404, 503))
+@router.get("/{job}", responses=problems(401, 404, 422, 503))
 async def get_job(request: Request, caller: Caller, job: str) -> Job:
     """Show one job. `job` is our id, Slurm's number (the newest job that had it), or `123_4` for a task."""
     return job_of(await find(_parts(request), caller, job))
