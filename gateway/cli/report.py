@@ -65,7 +65,7 @@ def title(found: dict[str, Any]) -> str:
     view = str(found.get("view", "billed")).capitalize()
     zone = str(span.get("timezone") or "UTC")
     begin, end = (moment(str(span.get(key) or ""), zone) for key in ("from", "to"))
-    words = f"{view} usage from {begin} to {end}" + ("" if zone == "UTC" else f" ({zone})")
+    words = f"{view} usage from {begin} to {end}" + ("" if zone == "UTC" else f"\nby the clock of {zone}")
     return f"{words}\nas of {moment(found['as_of'])}" if found.get("as_of") else words
 
 
