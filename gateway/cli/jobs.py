@@ -101,7 +101,7 @@ def cancel(
         print_json([one.raw for one in ended])
     words = Console(stderr=as_json)
     for one in ended if wrong or not as_json else ():
-        words.print(f"{one.number} {'had ended: ' + one.state if one.ended else 'is being cancelled'}")
+        words.print(f"{one.number} {'has ended: ' + one.state if one.ended else 'is being cancelled'}")
     for other in wrong[1:]:
         Console(stderr=True).print(f"sluice: {other.message}", markup=False, highlight=False, soft_wrap=True)
     if wrong:
