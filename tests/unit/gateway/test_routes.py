@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bridge.errors import SlurmRefused, Unavailable
+from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
 from tests.unit.gateway.conftest import World, WorldMaker
 from tests.unit.gateway.rig import SCRIPT, until
@@ -303,6 +303,30 @@ def test_slurmctld_down_is_503_for_writes_while_reads_go_on(world: WorldMaker) -
 
             await until(healed)
             assert len(w.slurm.records) == 1
+
+    asyncio.run(story())
+
+
+def test_a_submission_that_became_no_job_is_told_to_its_owner_alone(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            w.slurm.fail_next("submit", OutcomeUnknown("no answer"), after=False)
+            told = await w.ada.post("/v1/jobs", json={"script": SCRIPT.decode()})
+            name = problem(told, 503, "outcome-unknown")["id"]
+
+            async def answer() -> str:
+                return str(problem(await w.ada.get(f"/v1/jobs/{name}"), 404, "not-found")["detail"])
+
+            async def settled() -> bool:
+                return "did not become a job" in await answer()
+
+            assert "is not a job yet" in await answer()
+            w.clock.forward(minutes=5)
+            await until(settled)
+            assert "submit it again" in await answer()
+            for other in (w.bela, w.chen):
+                said = problem(await other.get(f"/v1/jobs/{name}"), 404, "not-found")
+                assert "there is no job" in said["detail"]
 
     asyncio.run(story())
 
