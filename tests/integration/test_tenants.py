@@ -64,7 +64,6 @@ def test_another_tenant_s_jobs_usage_and_accounts_are_not_shown_on_the_login_nod
         "sshare -a",
         "sacctmgr show assoc format=account%40,user%40",
         "sacctmgr show user",
-        "scontrol show assoc_mgr",
     ):
         said = login.run(shows, check=False).text
         assert theirs.user not in said, shows
