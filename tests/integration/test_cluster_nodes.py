@@ -65,3 +65,19 @@ def test_the_secrets_are_not_for_users(stack: Stack, tenant: OwnTenant) -> None:
 def test_slurm_runs_in_utc(stack: Stack) -> None:
     for part in ("slurmdbd", "slurmctld", "gpu1", "login"):
         assert stack.exec(part, "date", "+%Z").stdout.strip() == "UTC"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["--output", "--input"])
+def test_a_pipe_that_nobody_opens_does_not_keep_a_node(stack: Stack, tenant: OwnTenant, option: str) -> None:
+    login = stack.login_node(tenant.user)
+    login.run("mkfifo pipe")
+    job = login.sbatch(f"--time=1 --mem=16M {option}=pipe --wrap=hostname")
+    wait_for(lambda: "RUNNING" in login.run(f"squeue -h -j {job} -o %T").stdout, f"job {job} runs")
+    login.run(f"scancel {job}")
+    completing = ("squeue", "-h", "-t", "CG", "-o", "%A")
+    wait_for(
+        lambda: str(job) not in stack.exec("slurmctld", *completing).stdout.split(),
+        f"job {job} has left its node",
+        deadline_s=180,
+    )
