@@ -170,7 +170,7 @@ def ways(spec: JobSpec) -> tuple[Way, ...]:
         carried = CARRIAGE[name]
         if not carried.native and not carried.rest:
             raise Unsupported(f"{name} can't be sent to Slurm: {carried.why}; leave it out", field=name)
-    _require_text(spec)
+    _refuse_nul(spec)
     found = tuple(way for way in Way if not any(obstacles(spec, wanted, way)))
     if not found:
         fields = sorted({name for way in Way for name in obstacles(spec, wanted, way)})
@@ -185,31 +185,36 @@ def obstacles(spec: JobSpec, wanted: list[str], way: Way) -> Iterator[str]:
     for name in wanted:
         if not getattr(CARRIAGE[name], way.value):
             yield name
-    if way is Way.NATIVE:
-        for name, hindered in _NATIVE_VALUES.items():
-            if hindered(spec):
-                yield name
+    for name, hindered in _VALUES[way].items():
+        if hindered(spec):
+            yield name
 
 
 def _zero(spec: JobSpec) -> bool:
     return any(getattr(spec, name) == 0 for name in _COUNTS)
 
 
-# pyslurm opens a script's text as a file when it is the name of one, and takes 0 for "not set".
-_NATIVE_VALUES: Final[dict[str, Callable[[JobSpec], bool]]] = {
-    "script": lambda spec: not spec.script.startswith(b"#!") or b"\n" not in spec.script,
-    "a count of 0": _zero,
-    "ntasks": lambda spec: (spec.ntasks or 0) * (spec.cpus_per_task or 1) >= 0xFFFE,
+def _not_utf8(spec: JobSpec) -> bool:
+    try:
+        spec.script.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+_VALUES: Final[dict[Way, dict[str, Callable[[JobSpec], bool]]]] = {
+    # pyslurm takes 0 for "not set", and no script that doesn't begin as one: it could be a file's name.
+    Way.NATIVE: {
+        "script": lambda spec: not spec.script.startswith(b"#!"),
+        "a count of 0": _zero,
+        "ntasks": lambda spec: (spec.ntasks or 0) * (spec.cpus_per_task or 1) >= 0xFFFE,
+    },
+    # slurmrestd takes JSON.
+    Way.REST: {"a script that is not UTF-8": _not_utf8},
 }
 
 
-def _require_text(spec: JobSpec) -> None:
-    """Both ways carry text: JSON, and C strings that pyslurm makes of str."""
-    try:
-        text = spec.script.decode()
-    except UnicodeDecodeError as error:
-        raise Unsupported(
-            f"the script is not UTF-8 (byte {error.start}); save it as UTF-8", field="script"
-        ) from error
-    if "\0" in text:
+def _refuse_nul(spec: JobSpec) -> None:
+    """A script is a C string on its way."""
+    if b"\0" in spec.script:
         raise Unsupported("the script contains a NUL character; remove it", field="script")

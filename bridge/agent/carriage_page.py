@@ -15,8 +15,8 @@ field that neither carries is refused by its name, and nothing is sent. Either w
 `sbatch` makes: a contract test submits the same job by all three and compares what `scontrol show job` says.
 
 Two values go by rest although native has the field: a count of 0 (pyslurm takes it for "not set") and a
-script that is one line or has no `#!` (pyslurm opens a text that is a file's name). A script that isn't UTF-8
-or holds a NUL is refused.
+script without `#!`. A script that isn't UTF-8 goes by native alone, since slurmrestd takes JSON: together
+with a field that only rest carries it is refused. So is a script that holds a NUL.
 
 | Field of `JobSpec` | native: attribute of pyslurm | rest: key of slurmrestd | why not both |
 |---|---|---|---|"""

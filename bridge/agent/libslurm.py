@@ -62,7 +62,7 @@ def job(number: int) -> list[JobStatus]:
     return _read(answer[0])[1]
 
 
-def would_run(**fields: str | int | None) -> None:
+def would_run(**fields: str | bytes | int | None) -> None:
     """Ask slurmctld to judge a job that is not made; raises `CallFailed` with its refusal.
 
     `fields` are slurm.h's names of job_desc_msg_t. What job_submit.lua says is written to stderr.
@@ -71,8 +71,8 @@ def would_run(**fields: str | int | None) -> None:
     lib.slurm_init_job_desc_msg(description)
     kept = []
     for name, value in fields.items():
-        if isinstance(value, str):
-            kept.append(ffi.new("char[]", value.encode()))
+        if isinstance(value, str | bytes):
+            kept.append(ffi.new("char[]", value if isinstance(value, bytes) else value.encode()))
             setattr(description, name, kept[-1])
         elif value is not None:
             setattr(description, name, value)

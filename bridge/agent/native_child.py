@@ -36,20 +36,20 @@ _PREFIX: Final = re.compile(r"^[\w./-]+: (?:error|fatal|info|debug\d?|warning): 
 _NODE_STATE_WORDS: Final = re.compile(r"[A-Z_]+")
 
 
-class Script(str):
-    """A script's text that pyslurm takes for its own first argument.
+class Script(bytes):
+    """A script that pyslurm takes for its own first argument; bytes, so that it is sent as it came.
 
     pyslurm puts the script in front of the arguments unless the first of them equals it.
     """
 
     __slots__ = ()
-    __hash__ = str.__hash__
+    __hash__ = bytes.__hash__
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, str)
+        return isinstance(other, str | Script)
 
     def __ne__(self, other: object) -> bool:
-        return not isinstance(other, str)
+        return not isinstance(other, str | Script)
 
 
 class Verbatim(str):
@@ -77,7 +77,7 @@ class Description(pyslurm.JobSubmitDescription):  # type: ignore[misc] # pyslurm
 
 def _take_values_as_they_are() -> None:
     submission._parse_nodes = tuple
-    submission._validate_batch_script = lambda script, _arguments=None: str.__str__(script)
+    submission._validate_batch_script = lambda script, _arguments=None: bytes(script)
     submission.cstr.from_gres_dict = lambda text, _kind="": text
     # pyslurm sends NO_VAL where no profile is asked, which Slurm reads as all of them; 0 is "not set".
     submission.acctg_profile_list_to_int = lambda _types: 0

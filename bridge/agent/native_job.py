@@ -37,7 +37,7 @@ def attributes(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "user_id": uid,
         "group_id": gid,
-        "script": spec.script.decode(),
+        "script": spec.script,
         "environment": dict(spec.environment),
         "nodes": (_or_unset(spec.nodes_min), _or_unset(spec.nodes_max)),
         # pyslurm's name for the job's total (slurm.h min_cpus), not for --mincpus.
@@ -69,7 +69,7 @@ def attributes(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
 
 
 def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
-    """Return slurm.h's fields (job_desc_msg_t) of what policy looks at; strings and whole numbers only."""
+    """Return slurm.h's fields (job_desc_msg_t) of what policy looks at: texts, bytes and whole numbers."""
     return {
         "user_id": uid,
         "group_id": gid,
@@ -82,7 +82,7 @@ def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
         "comment": spec.comment,
         "admin_comment": spec.admin_comment,
         "work_dir": spec.work_dir,
-        "script": spec.script.decode(),
+        "script": spec.script,
         "array_inx": spec.array,
         "tres_per_job": spec.tres_per_job,
         "tres_per_node": spec.tres_per_node,

@@ -122,15 +122,10 @@ class Gateway:
         self._http.close()
 
     def submit_script(self, script: bytes, *, query: Query, idempotency_key: str) -> Job:
-        """Submit a script as it is; `query` has ``arg`` (sbatch arguments) and the request's fields."""
+        """Submit a script as it is; `query` has sbatch's arguments (``arg``), the script's and the fields."""
         headers = {"Content-Type": "text/x-shellscript", "Idempotency-Key": idempotency_key}
         answer = self._ask("POST", "/v1/jobs", query=query, content=script, headers=headers)
         return Job.read(answer.json())
-
-    def submit_request(self, request: Mapping[str, object], *, idempotency_key: str) -> Job:
-        """Submit as JSON."""
-        headers = {"Idempotency-Key": idempotency_key}
-        return Job.read(self._ask("POST", "/v1/jobs", json=request, headers=headers).json())
 
     def job(self, job_id: str) -> Job:
         """Return one job, by our id or Slurm's number."""

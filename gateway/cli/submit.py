@@ -64,11 +64,8 @@ def submit(
     request = {name: value for name, value in said.items() if value is not None}
     with Gateway(open_session(stack, as_user)) as gateway:
         key = key or uuid.uuid4().hex
-        if script_arguments:
-            body = {"script": _as_text(text, script), "options": options, "args": script_arguments, **request}
-            job = gateway.submit_request(body, idempotency_key=key)
-        else:
-            job = gateway.submit_script(text, query={"arg": options, **request}, idempotency_key=key)
+        query = {"arg": options, "script_arg": script_arguments, **request}
+        job = gateway.submit_script(text, query=query, idempotency_key=key)
         if wait:
             job = wait_until_ended(gateway, job, quiet=as_json)
     _report(job, as_json=as_json, waited=wait)
@@ -95,15 +92,6 @@ def _read(script: str) -> bytes:
     except OSError as error:
         raise InputError(
             f"{script} can't be read ({error.strerror}); name a batch script, or - for standard input"
-        ) from error
-
-
-def _as_text(script: bytes, name: str) -> str:
-    try:
-        return script.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name} is not UTF-8 (byte {error.start}); a script with arguments after -- must be"
         ) from error
 
 

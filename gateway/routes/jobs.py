@@ -66,6 +66,9 @@ async def submit_job(
     arg: Annotated[
         list[str], Query(description="Raw body: an option of sbatch, as `--time=10`; repeated.")
     ] = [],  # noqa: B006
+    script_arg: Annotated[
+        list[str], Query(description="Raw body: an argument of the script itself; repeated.")
+    ] = [],  # noqa: B006
     work_dir: Annotated[str | None, Query(description="Raw body: absolute; the home by default.")] = None,
     tenant: Annotated[str | None, Query(description="Raw body: the tenant.")] = None,
     job_class: Annotated[str | None, Query(alias="class", description="Raw body: the class.")] = None,
@@ -86,6 +89,7 @@ async def submit_job(
         submission = from_raw(
             body,
             arguments=arg,
+            argv=script_arg,
             work_dir=work_dir,
             tenant=tenant,
             job_class=job_class,

@@ -73,6 +73,7 @@ def from_raw(
     script: bytes,
     *,
     arguments: Sequence[str],
+    argv: Sequence[str],
     work_dir: str | None,
     tenant: str | None,
     job_class: str | None,
@@ -84,6 +85,7 @@ def from_raw(
         Submission(
             script=script,
             arguments=tuple(arguments),
+            argv=tuple(argv),
             work_dir=work_dir,
             tenant=tenant,
             job_class=job_class,

@@ -6,6 +6,7 @@ known from the carriage table, so a case tells which ways it goes.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -234,3 +235,22 @@ def test_the_process_has_the_users_groups_as_with_sbatch(real: RealScene) -> Non
     assert said["native"] == said["rest"] == said["sbatch"]
     assert f"({real.user})" in said["native"]
     assert home in said["native"].splitlines()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        b"#!/bin/sh\n# " + bytes(range(128, 256)) + b"\nexit 0",
+        "#!/bin/sh\necho Gr\u00f6\u00dfe \U0001f600\n".encode(),
+        b"#!/bin/sh",
+    ],
+    ids=["every byte", "UTF-8", "one line"],
+)
+def test_a_script_arrives_byte_by_byte(real: RealScene, script: bytes) -> None:
+    spec = held(real, {"script": script})
+    kept = "scontrol write batch_script {} - | base64 -w0"
+    for way in ways(spec):
+        job_id = by_way(real, spec, way)
+        shown = real.stack.exec("slurmctld", "sh", "-c", kept.format(job_id), user="slurm").stdout
+        real.slurm.cancel(job_id, user=real.user)
+        assert b64decode(shown) == script, way

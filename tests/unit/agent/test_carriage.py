@@ -46,7 +46,7 @@ def test_a_field_that_nobody_carries_is_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [{"memory_per_node_mib": 0}, {"core_spec": 0}, {"ntasks": 70000}, {"script": b"#!/bin/sh"}],
+    [{"memory_per_node_mib": 0}, {"core_spec": 0}, {"ntasks": 70000}, {"script": b"true\n"}],
     ids=str,
 )
 def test_values_that_pyslurm_changes_go_by_rest(fields: dict[str, Any]) -> None:
@@ -57,10 +57,21 @@ def test_a_script_that_could_be_a_path_never_reaches_pyslurm() -> None:
     assert Way.NATIVE not in ways(spec(script=b"/etc/passwd"))
 
 
-@pytest.mark.parametrize(("script", "why"), [(b"#!/bin/sh\n\xff\n", "UTF-8"), (b"#!/bin/sh\n\0\n", "NUL")])
-def test_a_script_that_is_no_text_is_refused(script: bytes, why: str) -> None:
-    with pytest.raises(Unsupported, match=why) as refused:
-        ways(spec(script=script))
+LATIN_1 = "#!/bin/sh\n# Gr\u00f6\u00dfe\n".encode("latin-1")
+
+
+def test_a_script_in_another_encoding_goes_native_since_rest_is_json() -> None:
+    assert ways(spec(script=LATIN_1)) == (Way.NATIVE,)
+
+
+def test_a_script_in_another_encoding_and_a_field_of_rest_are_refused_by_name() -> None:
+    with pytest.raises(Unsupported, match="not UTF-8 and prefer"):
+        ways(spec(script=LATIN_1, prefer="fast"))
+
+
+def test_a_script_with_a_nul_is_refused() -> None:
+    with pytest.raises(Unsupported, match="NUL") as refused:
+        ways(spec(script=b"#!/bin/sh\n\0\n"))
     assert refused.value.details["field"] == "script"
 
 

@@ -33,7 +33,7 @@ def test_a_plain_job_sends_nothing_that_was_not_said() -> None:
     assert native() == {
         "user_id": 20001,
         "group_id": 20002,
-        "script": "#!/bin/sh\ntrue\n",
+        "script": b"#!/bin/sh\ntrue\n",
         "environment": {"A": "1"},
         "nodes": (NO_VAL, NO_VAL),
         "min_cpus_per_node": 1,
@@ -117,4 +117,4 @@ def test_every_set_field_reaches_its_key(spec: JobSpec) -> None:
 def test_what_policy_looks_at_is_plain() -> None:
     judged = native_job.judged(dataclasses.replace(PLAIN, time_limit_min=UNLIMITED), uid=1, gid=2)
     assert judged["time_limit"] == 0xFFFFFFFF
-    assert all(value is None or isinstance(value, str | int) for value in judged.values())
+    assert all(value is None or isinstance(value, str | bytes | int) for value in judged.values())

@@ -50,12 +50,15 @@ def test_wait_means_the_same_behind_the_script(sluice: Sluice, door: Door) -> No
     assert sluice("submit", "-", "--wait", stdin=b"#!/bin/sh\n").code == 1
 
 
-def test_submit_reads_standard_input_and_passes_script_arguments_as_json(sluice: Sluice, door: Door) -> None:
+def test_submit_reads_standard_input_and_passes_script_arguments(sluice: Sluice, door: Door) -> None:
     door.always(201, job_json())
-    said = sluice("submit", "-", "--time=5", "--", "in.txt", "-v", stdin=b"#!/bin/sh\necho $1\n")
+    script = b"#!/bin/sh\necho $1 \xff\n"
+    said = sluice("submit", "-", "--time=5", "--", "in.txt", "-v", stdin=script)
     assert said.code == 0, said
-    body = json.loads(door.asked[0].content)
-    assert body == {"script": "#!/bin/sh\necho $1\n", "options": ["--time=5"], "args": ["in.txt", "-v"]}
+    (asked,) = door.asked
+    assert asked.content == script
+    assert asked.url.params.get_list("arg") == ["--time=5"]
+    assert asked.url.params.get_list("script_arg") == ["in.txt", "-v"]
 
 
 def test_submit_waits_and_fails_when_the_job_does(

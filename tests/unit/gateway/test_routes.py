@@ -75,11 +75,17 @@ def test_a_raw_script_is_sent_byte_for_byte_with_its_options(world: WorldMaker) 
                 "/v1/jobs",
                 content=script,
                 headers=RAW,
-                params={"arg": ["--time=3", "--gpus=h100:1"], "work_dir": "/home/ada/run", "class": "batch"},
+                params={
+                    "arg": ["--time=3", "--gpus=h100:1"],
+                    "script_arg": ["in.txt", "-v"],
+                    "work_dir": "/home/ada/run",
+                    "class": "batch",
+                },
             )
             assert answer.status_code == 201, answer.text
             spec: JobSpec = w.slurm.records[0].spec
             assert spec.script == script
+            assert spec.argv == ("in.txt", "-v")
             assert (spec.time_limit_min, spec.work_dir, spec.qos) == (3, "/home/ada/run", "batch")
 
     asyncio.run(story())
