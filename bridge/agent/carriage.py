@@ -8,7 +8,7 @@ for the contract test that submits one spec by both ways and compares the record
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -178,6 +178,25 @@ def ways(spec: JobSpec) -> tuple[Way, ...]:
             f"no single way to Slurm carries {' and '.join(fields)} together; leave one out", field=fields[0]
         )
     return found
+
+
+def require_rest(specs: Sequence[JobSpec]) -> None:
+    """Do nothing when slurmrestd, the only way of a heterogeneous job, carries each component whole.
+
+    Raises
+    ------
+    Unsupported
+        With the name of the first field that it does not carry, and the component's place.
+    """
+    for place, spec in enumerate(specs):
+        if Way.REST not in ways(spec):
+            wanted = list(set_fields(spec))
+            field = next(obstacles(spec, wanted, Way.REST))
+            raise Unsupported(
+                f"component {place}: slurmrestd, which takes heterogeneous jobs, does not carry {field}; "
+                "leave it out",
+                field=field,
+            )
 
 
 def obstacles(spec: JobSpec, wanted: list[str], way: Way) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from bridge.agent import rest_job, rest_records
-from bridge.agent.carriage import Way, ways
+from bridge.agent.carriage import Way, require_rest, ways
 from bridge.agent.commands import Commands
 from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
@@ -123,9 +123,21 @@ class Desk:
         if way is Way.NATIVE and self._native is not None:
             return self._native.submit(spec, uid=uid, gid=gid)
         try:
-            answer = self._rest.post("job/submit", rest_job.request(spec, uid=uid, gid=gid))
+            return self._posted(rest_job.request(spec, uid=uid, gid=gid))
         except SlurmRefused as error:
-            raise self._with_reason(error, spec, uid=uid, gid=gid) from error
+            raise self._with_reason(error, [spec], uid=uid, gid=gid) from error
+
+    def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
+        """Submit the components of one heterogeneous job; pyslurm has no such call."""
+        uid, gid = _ids(user)
+        require_rest(specs)
+        try:
+            return self._posted(rest_job.het_request(specs, uid=uid, gid=gid))
+        except SlurmRefused as error:
+            raise self._with_reason(error, specs, uid=uid, gid=gid) from error
+
+    def _posted(self, body: Plain) -> Submitted:
+        answer = self._rest.post("job/submit", body)
         if not answer.get("job_id"):
             raise SlurmRefused("slurmrestd took the job without a number", errno=0)
         said = [str(answer.get("job_submit_user_msg") or "")]
@@ -133,11 +145,18 @@ class Desk:
         messages = tuple(line for text in said for line in text.splitlines() if line)
         return Submitted(job_id=int(answer["job_id"]), messages=messages)
 
-    def _with_reason(self, error: SlurmRefused, spec: JobSpec, *, uid: int, gid: int) -> SlurmRefused:
+    def _with_reason(
+        self, error: SlurmRefused, specs: Sequence[JobSpec], *, uid: int, gid: int
+    ) -> SlurmRefused:
         if self._native is None:
             return error
-        words = self._native.refusal(spec, uid=uid, gid=gid, errno=error.errno, deadline_s=self._health_s)
-        return SlurmRefused(words or error.message, errno=error.errno)
+        wait_s = self._health_s
+        for place, spec in enumerate(specs):
+            words = self._native.refusal(spec, uid=uid, gid=gid, errno=error.errno, deadline_s=wait_s)
+            if words:
+                where = f"{place}: " if len(specs) > 1 else ""
+                return SlurmRefused(where + words, errno=error.errno)
+        return error
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as the user, so that accounting shows who did."""

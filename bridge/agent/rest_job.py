@@ -6,6 +6,7 @@ ignores them without a word. Only fields that `bridge.agent.carriage` gives to R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from bridge.agent.carriage import CARRIAGE
@@ -59,6 +60,17 @@ _MEM_BIND: Final = {
 
 def request(spec: JobSpec, *, uid: int, gid: int) -> Body:
     """Return the whole body of the submission of a job of `uid`."""
+    return {"script": spec.script.decode(), "job": description(spec, uid=uid, gid=gid)}
+
+
+def het_request(specs: Sequence[JobSpec], *, uid: int, gid: int) -> Body:
+    """Return the whole body of the submission of a heterogeneous job; the script is its leader's."""
+    jobs = [description(spec, uid=uid, gid=gid) for spec in specs]
+    return {"script": specs[0].script.decode(), "jobs": jobs}
+
+
+def description(spec: JobSpec, *, uid: int, gid: int) -> Body:
+    """Return slurmrestd's description of one job or component."""
     job: Body = {
         "user_id": str(uid),
         "group_id": str(gid),
@@ -83,7 +95,7 @@ def request(spec: JobSpec, *, uid: int, gid: int) -> Body:
     _add_times(job, spec)
     _add_lists(job, spec)
     _add_flags(job, spec)
-    return {"script": spec.script.decode(), "job": job}
+    return job
 
 
 def number(value: float) -> Body:

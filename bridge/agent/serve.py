@@ -32,10 +32,14 @@ def _job_operations(desk: Desk) -> dict[str, Handler]:
         way = Way(args["way"]) if args.get("way") else None
         return encode(desk.submit(decode(JobSpec, args["spec"]), user=args["user"], way=way))
 
+    def submit_het(args: Args) -> Any:  # noqa: ANN401 - what travels
+        specs = [decode(JobSpec, each) for each in args["specs"]]
+        return encode(desk.submit_het(specs, user=args["user"]))
+
     def cancel(args: Args) -> None:
         desk.cancel(args["job_id"], user=args["user"], array_task_id=args.get("array_task_id"))
 
-    return {"submit": submit, "cancel": cancel}
+    return {"submit": submit, "submit_het": submit_het, "cancel": cancel}
 
 
 def _reading_operations(desk: Desk) -> dict[str, Handler]:

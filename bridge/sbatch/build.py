@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bridge.job import JobSpec
 from bridge.sbatch import gres, layout, nodes
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.environment import environment
 from bridge.sbatch.gres_counts import Counts
 from bridge.sbatch.integers import short, uint32
 from bridge.sbatch.refusal import BAD_REQUEST, Refusal, bad_number
@@ -45,10 +45,19 @@ _COUNTS: Final = (
 _LIMITS: Final = (*("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"),)
 
 
+Environment = Callable[[str | None], Mapping[str, str]]
+"""Makes the job's environment of the node list as it is sent."""
+
+
 def build(
-    draft: Draft, context: SubmitContext, *, script: bytes, argv: tuple[str, ...], hint: str | None
+    draft: Draft,
+    context: SubmitContext,
+    *,
+    script: bytes,
+    argv: tuple[str, ...],
+    environment: Environment,
 ) -> JobSpec:
-    """Make the JobSpec.
+    """Make the JobSpec of one component.
 
     Raises
     ------
@@ -69,7 +78,7 @@ def build(
     return JobSpec(
         script=script,
         work_dir=work_dir,
-        environment=environment(draft, context, hint=hint, nodes=required),
+        environment=environment(required),
         argv=argv,
         name=_name(draft, context),
         nodelist=required,

@@ -61,9 +61,15 @@ class ClientOptions:
 class ParsedScript:
     """The job that a script asks for, and how it came about."""
 
-    spec: JobSpec
+    specs: tuple[JobSpec, ...]
+    """One job; several are the components of a heterogeneous one, of which the first has the script."""
     warnings: tuple[str, ...] = ()
     """Sentences for the user; nothing was refused."""
     origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Long option name (``time``) to where its value came from."""
+    """Long option name (``time``) to where its value came from (of the last component)."""
     client: ClientOptions = ClientOptions()
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job, of a heterogeneous one its first component (the leader)."""
+        return self.specs[0]

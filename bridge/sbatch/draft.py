@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from bridge.job import Minutes
 from bridge.sbatch.context import Origin
-from bridge.sbatch.options import BY_KEY
+from bridge.sbatch.options import BY_KEY, OF_ONE_COMPONENT
 from bridge.sbatch.signals import SignalAhead
 
 Shared = Literal["exclusive", "oversubscribe", "user", "mcs", "topo"]
@@ -145,6 +145,11 @@ class Draft:
         for name in BY_KEY[key].into:
             setattr(self, name, getattr(_UNSAID, name))
         self.said.pop(key, None)
+
+    def next_component(self) -> None:
+        """Forget what a component of a het job says for itself alone."""
+        for key in OF_ONE_COMPONENT:
+            self.reset(key)
 
     def by_cli(self, *keys: str) -> bool:
         """Whether a directive or argument was the last to say one of these options."""

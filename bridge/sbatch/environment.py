@@ -32,41 +32,73 @@ _HYDRA: Final = (
 )
 
 
-def environment(
-    draft: Draft, context: SubmitContext, *, hint: str | None, nodes: str | None
-) -> dict[str, str]:
-    """Return the environment that the job starts with.
+class Surroundings:
+    """What stands for sbatch's own environment; each component of a job adds to it in turn.
 
-    Parameters
-    ----------
-    draft
-        The settled request.
-    context
-        Who submits, from where.
-    hint
-        The hint that counts.
-    nodes
-        The node list as it is sent (for an arbitrary distribution).
+    The job starts in the environment of its first component: sbatch tells that alone how each is laid out.
     """
-    own = {**context.login_environment, **context.environment}
-    for name in _NEVER:
-        own.pop(name, None)
-    own |= _submission(draft, context)
-    own |= {} if hint is None else {"SLURM_HINT": hint}
-    for name, value in _said(draft).items():
-        own.setdefault(name, value)
-    job, load_login = _exported(draft, own)
-    if draft.get_user_env or load_login:
-        job["SLURM_GET_USER_ENV"] = "1"
-    if layout.arbitrary(draft) and nodes:
-        job["SLURM_ARBITRARY_NODELIST"] = nodes
-    job |= layout.variables(draft)
-    if draft.mem_bind and "SBATCH_MEM_BIND" not in context.environment:
-        job["SLURM_MEM_BIND"] = draft.mem_bind
-    if draft.mem_bind:
-        job["SLURM_MEM_BIND_VERBOSE"] = "verbose" if "verbose" in draft.mem_bind else "quiet"
-    _launchers(job, own)
-    return job
+
+    def __init__(self, context: SubmitContext) -> None:
+        self._leader: dict[str, str] = {}
+        self._context = context
+        self._own = {**context.login_environment, **context.environment}
+        for name in _NEVER:
+            self._own.pop(name, None)
+
+    def component(self, draft: Draft, *, hint: str | None, nodes: str | None) -> dict[str, str]:
+        """Return the environment that a component is sent with, its layout aside.
+
+        Parameters
+        ----------
+        draft
+            The settled request.
+        hint
+            The hint that counts.
+        nodes
+            The node list as it is sent (for an arbitrary distribution).
+        """
+        own = self._own
+        own |= _submission(draft, self._context)
+        own |= {} if hint is None else {"SLURM_HINT": hint}
+        for name, value in _said(draft).items():
+            own.setdefault(name, value)
+        job, load_login = _exported(draft, own)
+        draft.get_user_env |= load_login
+        if draft.get_user_env:
+            job["SLURM_GET_USER_ENV"] = "1"
+        if layout.arbitrary(draft) and nodes:
+            job["SLURM_ARBITRARY_NODELIST"] = nodes
+        self._leader = self._leader or job
+        return job
+
+    def tell_leader(self, draft: Draft, group: int | None) -> None:
+        """Tell the first component about this one; `group` is its place, None for a job of one piece."""
+        values = layout.variables(draft) | _memory_binding(draft, self._context)
+        suffix = "" if group is None else f"_HET_GROUP_{group}"
+        self._leader.update({f"{name}{suffix}": value for name, value in values.items()})
+
+    def complete(self) -> dict[str, str]:
+        """Return the first component's environment.
+
+        The MPI launchers that start over srun are told that they are not srun itself.
+        """
+        leader = self._leader
+        for name, value in _LAUNCHERS.items():
+            leader.setdefault(name, value)
+        for name, extra in _HYDRA:
+            if self._own.get(name, "slurm") == "slurm":
+                leader.setdefault(name, "slurm")
+                leader.setdefault(extra, "--external-launcher")
+        return leader
+
+
+def _memory_binding(draft: Draft, context: SubmitContext) -> dict[str, str]:
+    if not draft.mem_bind:
+        return {}
+    found = {"SLURM_MEM_BIND_VERBOSE": "verbose" if "verbose" in draft.mem_bind else "quiet"}
+    if "SBATCH_MEM_BIND" not in context.environment:
+        found["SLURM_MEM_BIND"] = draft.mem_bind
+    return found
 
 
 def _submission(draft: Draft, context: SubmitContext) -> dict[str, str]:
@@ -120,16 +152,6 @@ def _all(export: str | None) -> bool:
 
 def _of_slurm(own: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in own.items() if name.startswith(("SLURM", _SPANK_PREFIX))}
-
-
-def _launchers(job: dict[str, str], own: Mapping[str, str]) -> None:
-    """Tell the MPI launchers that start over srun that they are not srun itself."""
-    for name, value in _LAUNCHERS.items():
-        job.setdefault(name, value)
-    for name, extra in _HYDRA:
-        if own.get(name, "slurm") == "slurm":
-            job.setdefault(name, "slurm")
-            job.setdefault(extra, "--external-launcher")
 
 
 def quoted_tokens(text: str) -> list[str]:

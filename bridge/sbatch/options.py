@@ -194,6 +194,21 @@ OPTIONS: Final[tuple[Option, ...]] = (
     Option("wrap", "", _R, "text", ("wrap",), "a command in place of a script", _CLIENT, early=True),
 )
 
+OF_ONE_COMPONENT: Final[frozenset[str]] = frozenset(
+    (
+        *("bb", "consolidate-segments", "constraint", "contiguous", "core-spec", "cores-per-socket"),
+        *("cpu-freq", "cpus-per-gpu", "cpus-per-task", "distribution", "exclusive", "external"),
+        *("extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node", "gpus-per-socket"),
+        *("gpus-per-task", "gres", "gres-flags", "hint", "licenses", "mail-type", "mail-user", "mem-bind"),
+        *("mem-per-cpu", "mem-per-gpu", "mincpus", "network", "nodefile", "nodelist", "nodes", "ntasks"),
+        *("ntasks-per-core", "ntasks-per-gpu", "ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres"),
+        *("overcommit", "oversubscribe", "partition", "req-switch", "resources", "resv-ports", "segment"),
+        *("sockets-per-node", "spread-job", "spread-segments", "switches", "thread-spec"),
+        *("threads-per-core", "tmp", "tres-bind", "tres-per-task", "umask", "use-min-nodes", "wait4switch"),
+    )
+)
+"""Keys of options that each component of a het job says anew; the others hold for the components after it."""
+
 EARLY_VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
     {"SBATCH_IGNORE_PBS": "ignore-pbs", "SBATCH_DEBUG": "verbose"}
 )

@@ -1,7 +1,8 @@
 """The one door of the package: `parse`.
 
-Script, then variables, then arguments are said to a draft, each later one over the earlier ones; then the
-draft is settled and built. Faults come out as `ScriptError`, the first that sbatch would name.
+For each component: script, then variables, then arguments are said to a draft, each later one over the
+earlier ones; then the draft is settled and built (`bridge.sbatch.components`). Faults come out as
+`ScriptError`, the first that sbatch would name.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from types import MappingProxyType
 from typing import Final
 
 from bridge.errors import ScriptError
-from bridge.sbatch import body, build, layout
+from bridge.sbatch import body
+from bridge.sbatch.components import Components
 from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.refusal import BAD_OPTION, BAD_REQUEST, Refusal, Unsupported
-from bridge.sbatch.say import GETOPT, Speaker
-from bridge.sbatch.scan import OLD_WORD, Word, directives
+from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
+from bridge.sbatch.say import Speaker
+from bridge.sbatch.scan import Word
 
 _PREFIX: Final = re.compile(r"^sbatch: (?:error: |fatal: |warning: )?")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -31,14 +33,15 @@ def parse(
     variables: Mapping[str, str] = _NOTHING,
     context: SubmitContext,
 ) -> ParsedScript:
-    """Turn a batch script into the job that sbatch would send.
+    """Turn a batch script into the job, or the components of the heterogeneous job, that sbatch would send.
 
     Parameters
     ----------
     script
         The script, byte for byte; empty with a ``--wrap`` among the arguments.
     arguments
-        Options as on sbatch's command line, each element one word (``["--time", "10", "-n2"]``).
+        Options as on sbatch's command line, each element one word (``["--time", "10", "-n2"]``); a lone
+        ``:`` begins another component.
     argv
         Arguments of the script itself.
     variables
@@ -75,51 +78,24 @@ def _parse(
     draft = speaker.draft
     words = tuple(Word(text) for text in arguments)
     speaker.variables(variables, early=True)
-    end = speaker.first_pass(words)
-    if end < len(words):
-        _refuse_rest(words[end].text)
-    if draft.wrap is not None:
-        if script or argv:
-            raise _with_wrap()
-        script = body.wrapped(draft.wrap)
+    # Where the arguments' components begin matters later; a first look at all of them passes over that.
+    flat = tuple(word for word in words if word.text != ":")
+    end = speaker.first_pass(flat)
+    if end < len(flat):
+        raise Refusal(f"sbatch: error: Unable to open file {flat[end].text}", exit_code=BAD_REQUEST)
+    if draft.wrap is None:
+        body.check(script)
+    elif script or argv:
+        raise _with_wrap()
     else:
-        _read_script(script, context.file_name, speaker)
-    speaker.variables(variables)
-    GETOPT.read(words, speaker.argument)
-    if variables.get("SLURM_HOSTFILE") and draft.nodelist is None:
-        raise Unsupported("nodelist", "SLURM_HOSTFILE names a file, which can't be read here")
-    hint = layout.settle(draft)
-    spec = build.build(draft, context, script=script, argv=argv, hint=hint)
+        script = body.wrapped(draft.wrap)
+    components = Components(script, words, variables, context=context, speaker=speaker)
     return ParsedScript(
-        spec=spec,
+        specs=components.specs(argv),
         warnings=tuple(map(_sentence, draft.warnings)),
         origins=dict(draft.origins),
         client=_client(draft),
     )
-
-
-def _read_script(script: bytes, file_name: str | None, speaker: Speaker) -> None:
-    body.check(script)
-    file = (file_name or "stdin").rpartition("/")[2]
-    found = directives(script, file)
-    if found.old_word:
-        speaker.draft.warnings.append(OLD_WORD)
-    end = GETOPT.read(found.words, speaker.directive)
-    if end < len(found.words):
-        word = speaker.at = found.words[end]
-        raise Refusal(
-            f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=BAD_OPTION
-        )
-    if found.het_line is not None:
-        speaker.at = Word("hetjob", found.het_line, 1)
-        raise Unsupported("hetjob", "heterogeneous jobs are not carried yet; submit the parts as jobs")
-    speaker.foreign(script, file)
-
-
-def _refuse_rest(word: str) -> None:
-    if word == ":":
-        raise Unsupported("hetjob", "heterogeneous jobs are not carried yet; submit the parts as jobs")
-    raise Refusal(f"sbatch: error: Unable to open file {word}", exit_code=BAD_REQUEST)
 
 
 def _with_wrap() -> Refusal:

@@ -8,7 +8,6 @@ only.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from bridge.sbatch import foreign
@@ -51,19 +50,19 @@ class Speaker:
             self._say(option, value, Origin("argument", word.text))
 
     def first_pass(self, words: Sequence[Word]) -> int:
-        """Read the arguments before the script, as sbatch does: the early ones count, all are checked."""
-        if not words:
-            return 0
-        trial = Speaker(replace(self.draft, said={}, by_variable=set(), origins={}, warnings=[]))
-        try:
-            return GETOPT.read(words, lambda option, value, word: self._try(option, value, word, trial))
-        except Refusal:
-            self.at = trial.at or self.at
-            raise
+        """Say the arguments before the script, as sbatch does, whichever component they belong to.
 
-    def _try(self, option: Option, value: str | None, word: Word, trial: Speaker) -> None:
-        trial.at = word
-        (self if option.early else trial)._say(option, value, Origin("argument", word.text))
+        They are said again in their turn; what isn't of one component alone is there from the start, and
+        sbatch takes all of it for said by variables.
+        """
+
+        def say(option: Option, value: str | None, word: Word) -> None:
+            self.at = word
+            self._say(option, value, Origin("argument", word.text), as_variable=True)
+
+        end = GETOPT.read(words, say)
+        self.at = None
+        return end
 
     def foreign(self, script: bytes, file: str) -> None:
         """Say what ``#PBS`` or ``#BSUB`` lines ask, unless they are to be ignored."""
@@ -93,13 +92,13 @@ class Speaker:
         given = None if option.argument is Argument.OPTIONAL and not value else value
         self._say(option, given, Origin("environment", name))
 
-    def _say(self, option: Option, value: str | None, origin: Origin) -> None:
+    def _say(self, option: Option, value: str | None, origin: Origin, *, as_variable: bool = False) -> None:
         key = option.key
         self.draft.origins[key] = origin
         if value is not None and not value.isascii() and not _is_text(value):
             raise Unsupported(key, "the value is not UTF-8 text")
         _READ[key](self.draft, option, value)
-        by_variable = origin.source == "environment"
+        by_variable = as_variable or origin.source == "environment"
         self.draft.said[key] = by_variable
         if by_variable:
             self.draft.by_variable.add(key)

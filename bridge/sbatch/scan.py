@@ -32,6 +32,9 @@ _BLANK: Final = " \t\v\f\r"
 OLD_WORD: Final = (
     "sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch"
 )
+OLD_SEPARATOR: Final = (
+    'sbatch: warning: The "packjob" component separator is deprecated. Please use "hetjob" instead.'
+)
 _FOREIGN_COMMANDS: Final = 100
 """sbatch looks for #PBS and #BSUB until it has seen more than 100 lines that aren't comments."""
 
@@ -47,45 +50,54 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """The words of the script's (first) component, in order, across all its directive lines."""
+    """The directive lines of one component, not split into words yet: number, text and its offset."""
 
-    words: tuple[Word, ...]
-    het_line: int | None
-    """Line of the first ``#SBATCH hetjob``, where another component begins; None without one."""
+    lines: tuple[tuple[int, str, int], ...]
     old_word: bool
-    """Whether ``#SLURM`` was used, which sbatch complains about and takes."""
+    """Whether sbatch met ``#SLURM`` on its way to the component's end: it complains, and takes it."""
+    old_separator: bool = False
+    """Whether ``#SBATCH packjob`` began the component."""
+
+    def words(self, file: str) -> tuple[Word, ...]:
+        """Return the words in order; `file` is the script's name in messages (``stdin`` without one).
+
+        Raises
+        ------
+        Refusal
+            An unmatched quote or a lone ``:``.
+        """
+        words: list[Word] = []
+        for line, text, offset in self.lines:
+            directive = text.lstrip(_BLANK)
+            begins = offset + len(text) - len(directive)
+            try:
+                words += split(directive, line=line, offset=begins, file=file)
+            except Refusal as refusal:
+                raise refusal.after(*[OLD_WORD] * self.old_word) from None
+        return tuple(words)
 
 
-def directives(script: bytes, file: str) -> Directives:
-    """Read the ``#SBATCH`` lines above the first command.
+def directives(script: bytes) -> list[Directives]:
+    """Read the ``#SBATCH`` lines above the first command: one element a component, at least one.
 
-    Parameters
-    ----------
-    script
-        The script; it has no NUL byte.
-    file
-        The script's name in messages (``stdin`` when it has none).
-
-    Raises
-    ------
-    Refusal
-        An unmatched quote or a lone ``:``.
+    ``#SBATCH hetjob`` begins another component; what follows on that line is passed over, as by sbatch.
+    The script has no NUL byte.
     """
     header = _HEADER.match(script)
     end = header.end() if header else 0
-    words: list[Word] = []
-    old_word = False
+    found: list[Directives] = []
+    lines: list[tuple[int, str, int]] = []
+    old_word = old_separator = False
     for line, text, offset in _lines(script, _MAGIC, end):
         old_word |= offset == len(b"#SLURM")
-        directive = text.lstrip(_BLANK)
-        if _HETJOB.match(directive):
-            return Directives(tuple(words), line, old_word)
-        begins = offset + len(text) - len(directive)
-        try:
-            words += split(directive, line=line, offset=begins, file=file)
-        except Refusal as refusal:
-            raise refusal.after(*[OLD_WORD] * old_word) from None
-    return Directives(tuple(words), None, old_word)
+        separator = _HETJOB.match(text.lstrip(_BLANK))
+        if separator is None:
+            lines.append((line, text, offset))
+            continue
+        found.append(Directives(tuple(lines), old_word, old_separator))
+        lines, old_separator = [], separator.group().lower() == "packjob"
+    found.append(Directives(tuple(lines), old_word, old_separator))
+    return found
 
 
 def _lines(script: bytes, pattern: re.Pattern[bytes], end: int) -> Iterator[tuple[int, str, int]]:

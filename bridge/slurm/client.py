@@ -58,6 +58,11 @@ class AgentClient:
         answer = self.wire.call("submit", timeout_s=_SUBMIT_S, spec=encode(spec), user=user)
         return decode(Submitted, answer)
 
+    def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
+        """See the port."""
+        items = [encode(spec) for spec in specs]
+        return decode(Submitted, self.wire.call("submit_het", timeout_s=_SUBMIT_S, specs=items, user=user))
+
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """See the port."""
         self.wire.call("cancel", timeout_s=_CALL_S, job_id=job_id, user=user, array_task_id=array_task_id)

@@ -21,26 +21,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bridge.errors import NotFound, SluiceError, SlurmRefused
+from bridge.errors import NotFound, SlurmRefused
 from bridge.job import FINISHED, AccountingRow, BaseState, JobSpec, JobState, JobStatus
 from bridge.slurm.errnos import Errno
+from bridge.slurm.fake_faults import FakeFaults
 from bridge.slurm.fake_queue import (
     FakeJob,
     FakeRun,
-    array_tasks,
+    asked_tasks,
     exit_of,
     requested_tres,
     rows_of,
     status_of,
 )
-from bridge.slurm.fake_records import FakeRecords
 from bridge.slurm.port import Cluster, PartHealth, Submitted
 
 Policy = Callable[[JobSpec, str], str | None]
 """Stands for job_submit.lua: takes the request and its user, returns the refusal's sentence or None."""
 
 
-class FakeSlurm(FakeRecords):
+class FakeSlurm(FakeFaults):
     """An in-memory Slurm with the port's methods; thread-safe.
 
     Parameters
@@ -64,37 +64,10 @@ class FakeSlurm(FakeRecords):
         self.clock = clock
         self.autostart = autostart
         self.policy: Policy | None = None
-        self.down: set[str] = set()
-        """Parts that are down now: ``slurmctld``, ``slurmdbd``, ``slurmrestd``, ``native``."""
         self.records: list[FakeJob] = []
-        self.calls: list[str] = []
-        """Names of the port's methods in the order they were called."""
         self._numbers = itertools.count(1)
         self._db_indexes = itertools.count(1)
-        self._faults: dict[str, list[tuple[SluiceError, bool]]] = {}
         self._lock = threading.RLock()
-
-    # Faults -----------------------------------------------------------------------------------------
-
-    def fail_next(self, op: str, error: SluiceError, *, after: bool = False, times: int = 1) -> None:
-        """Make the next `times` calls of `op` raise `error`; `after` the work was done (a lost answer)."""
-        self._faults.setdefault(op, []).extend([(error, after)] * times)
-
-    def refuse_next(self, words: str, *, errno: int = Errno.ACCOUNTING_POLICY) -> None:
-        """Make slurmctld refuse the next submission with these words."""
-        self.fail_next("submit", SlurmRefused(words, errno=errno))
-
-    def begin(self, op: str, part: str) -> SluiceError | None:
-        """Count a call; raise the fault that comes before the work, return the one that comes after."""
-        self.calls.append(op)
-        self.require(part, self.down)
-        waiting = self._faults.get(op)
-        if not waiting:
-            return None
-        error, after = waiting.pop(0)
-        if not after:
-            raise error
-        return error
 
     # The port: the cluster and its jobs -------------------------------------------------------------
 
@@ -127,16 +100,30 @@ class FakeSlurm(FakeRecords):
                 raise late
             return Submitted(job_id=job.job_id)
 
-    def _accept(self, spec: JobSpec, user: str) -> FakeJob:
+    def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
+        """Judge the components in order, then keep all of them or none."""
+        with self._lock:
+            late = self.begin("submit_het", "slurmctld")
+            jobs = [self._accept(spec, user, leader=place == 0) for place, spec in enumerate(specs)]
+            for place, job in enumerate(jobs):
+                job.het_job_id, job.het_offset = jobs[0].job_id, place
+            self.records += jobs
+            if self.autostart:
+                self.start(jobs[0].job_id)
+            if late is not None:
+                raise late
+            return Submitted(job_id=jobs[0].job_id)
+
+    def _accept(self, spec: JobSpec, user: str, *, leader: bool = True) -> FakeJob:
         uid = self.uid_of(user)
-        if not spec.script:
+        if leader and not spec.script:
             raise SlurmRefused("Batch job script not supplied", errno=Errno.SCRIPT_MISSING)
         sentence = self.policy(spec, user) if self.policy else None
         if sentence:
             raise SlurmRefused(sentence, errno=Errno.INVALID_GRES)
         association = self.association_of(spec.account, user)
         partition = self.partition_for(spec.partition, association.account)
-        tasks = self._tasks(spec)
+        tasks = asked_tasks(spec)
         number = next(self._numbers)
         run = FakeRun(db_index=str(next(self._db_indexes)), submitted_at=self.clock())
         return FakeJob(
@@ -153,13 +140,6 @@ class FakeSlurm(FakeRecords):
             waiting=tasks,
             reason="JobHeldUser" if spec.hold else "Priority",
         )
-
-    @staticmethod
-    def _tasks(spec: JobSpec) -> tuple[int, ...]:
-        try:
-            return array_tasks(spec.array) if spec.array else ()
-        except ValueError as error:
-            raise SlurmRefused("Invalid job array specification", errno=Errno.INVALID_ARRAY) from error
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """End the user's job as CANCELLED; an ended one stays as it is."""
@@ -209,7 +189,7 @@ class FakeSlurm(FakeRecords):
         """Return the rows of one job number, tasks of an array included."""
         with self._lock:
             self.begin("accounting_of", "slurmdbd")
-            own = [job for job in self.records if job_id in (job.job_id, job.array_job_id)]
+            own = [job for job in self.records if job_id in (job.job_id, job.array_job_id, job.het_job_id)]
             return [row for job in own for row in rows_of(job, self.name)]
 
     # What Slurm does by itself ----------------------------------------------------------------------
@@ -263,7 +243,10 @@ class FakeSlurm(FakeRecords):
     # Inside -----------------------------------------------------------------------------------------
 
     def _find(self, job_id: int) -> list[FakeJob]:
-        return [job for job in self.records if not job.purged and job_id in (job.job_id, job.array_job_id)]
+        def has(job: FakeJob) -> bool:
+            return job_id in (job.job_id, job.array_job_id, job.het_job_id)
+
+        return [job for job in self.records if not job.purged and has(job)]
 
     def _chosen(self, job_id: int, array_task_id: int | None) -> list[FakeJob]:
         if array_task_id is not None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from bridge.errors import SlurmRefused
 from bridge.job import AccountingRow, BaseState, ExitStatus, JobSpec, JobState, JobStatus
+from bridge.slurm.errnos import Errno
 from bridge.units import gpu_count
 
 DEFAULT_MEM_PER_CPU_MIB: Final = 1024
@@ -47,6 +49,8 @@ class FakeJob:
     runs: list[FakeRun]
     array_job_id: int | None = None
     array_task_id: int | None = None
+    het_job_id: int | None = None
+    het_offset: int | None = None
     waiting: tuple[int, ...] = ()
     reason: str = "Priority"
     purged: bool = False
@@ -105,6 +109,14 @@ def array_tasks(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(tasks)))
 
 
+def asked_tasks(spec: JobSpec) -> tuple[int, ...]:
+    """Return the tasks of a request, empty for a job that is no array; refuses as slurmctld does."""
+    try:
+        return array_tasks(spec.array) if spec.array else ()
+    except ValueError as error:
+        raise SlurmRefused("Invalid job array specification", errno=Errno.INVALID_ARRAY) from error
+
+
 def tasks_text(tasks: tuple[int, ...], spec: JobSpec) -> str:
     """Write waiting tasks as slurmctld does: ``2-5%2``."""
     spans: list[list[int]] = []
@@ -127,6 +139,8 @@ def status_of(job: FakeJob) -> JobStatus:
         array_job_id=job.array_job_id,
         array_task_id=job.array_task_id,
         array_tasks=tasks_text(job.waiting, job.spec) if job.waiting else None,
+        het_job_id=job.het_job_id,
+        het_offset=job.het_offset,
         name=job.spec.name,
         user=job.user,
         uid=job.uid,
@@ -166,6 +180,8 @@ def rows_of(job: FakeJob, cluster: str) -> Iterator[AccountingRow]:
             array_job_id=job.array_job_id,
             array_task_id=job.array_task_id,
             array_tasks=tasks_text(job.waiting, job.spec) if job.waiting else None,
+            het_job_id=job.het_job_id,
+            het_offset=job.het_offset,
             name=job.spec.name,
             user=job.user,
             uid=job.uid,

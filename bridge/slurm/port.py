@@ -158,6 +158,13 @@ class Slurm(Protocol):
         """
         ...
 
+    def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
+        """Submit the components of one heterogeneous job, the leader (who has the script) first.
+
+        All or none; the number is the leader's. Errors as of `submit`.
+        """
+        ...
+
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as `user` (sacct then shows CANCELLED by that uid).
 

@@ -32,7 +32,9 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _log = structlog.get_logger(__name__)
 
 RAW_TYPES: Final = ("text/x-shellscript", "application/x-sh", "text/plain", "application/octet-stream")
-_NUMBER: Final = re.compile(r"^(?P<number>[1-9][0-9]{0,9})(_(?P<task>[0-9]{1,9}))?$")
+_NUMBER: Final = re.compile(
+    r"^(?P<number>[1-9][0-9]{0,9})(?:_(?P<task>[0-9]{1,9})|\+(?P<component>[0-9]{1,3}))?$"
+)
 _KEY: Final = re.compile(r"^[\x21-\x7e]{1,255}$")
 
 _BODY: Final[dict[str, Any]] = {
@@ -137,7 +139,11 @@ async def list_jobs(
 
 @router.get("/{job}", responses=problems(401, 404, 422, 503))
 async def get_job(request: Request, caller: Caller, job: str) -> Job:
-    """Show one job. `job` is our id, Slurm's number (the newest job that had it), or `123_4` for a task."""
+    """Show one job.
+
+    `job` is our id, Slurm's number (the newest job that had it), `123_4` for a task of an array, or `123+1`
+    for a component of a heterogeneous job.
+    """
     return job_of(await find(_parts(request), caller, job))
 
 
@@ -192,7 +198,16 @@ async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:
     elif match := _NUMBER.match(name):
         task = match["task"]
         number = JobNumber(int(match["number"]), int(task) if task is not None else None)
-        found = await _by_number(parts, number)
+        if match["component"] is None:
+            found = await _by_number(parts, number)
+        else:
+            wanted = partial(
+                jobs.by_component,
+                cluster=parts.cluster_name(),
+                number=number.number,
+                offset=int(match["component"]),
+            )
+            found = await parts.store.read(wanted)
     for record in found:
         if caller.sees(record):
             return record

@@ -114,7 +114,7 @@ def _row(intent: Intent) -> IntentRow:
         idempotency_key=intent.idempotency_key,
         body_hash=intent.body_hash,
         cluster=intent.cluster,
-        spec=msgpack.packb(codec.encode(intent.spec), datetime=True) if intent.spec else b"",
+        spec=_packed(intent.specs),
         warnings=list(intent.warnings),
         state=intent.state.value,
         job_id=intent.job_id,
@@ -124,24 +124,14 @@ def _row(intent: Intent) -> IntentRow:
     )
 
 
-def _spec(packed: bytes) -> JobSpec | None:
-    try:
-        return codec.decode(JobSpec, msgpack.unpackb(packed, timestamp=3))
-    except InputError:
-        return (
-            None  # of another version of the gateway: one that can't be carried out, and must not stop others
-        )
-
-
 def _intent(row: IntentRow) -> Intent:
-    spec = _spec(row.spec) if row.spec else None
     return Intent(
         id=row.id,
         user=row.user,
         idempotency_key=row.idempotency_key,
         body_hash=row.body_hash,
         cluster=row.cluster,
-        spec=spec,
+        specs=_unpacked(row.spec),
         warnings=tuple(row.warnings),
         state=IntentState(row.state),
         job_id=row.job_id,
@@ -149,3 +139,20 @@ def _intent(row: IntentRow) -> Intent:
         created_at=row.created_at,
         closed_at=row.closed_at,
     )
+
+
+def _packed(specs: Sequence[JobSpec]) -> bytes:
+    if not specs:
+        return b""
+    packed: bytes = msgpack.packb([codec.encode(spec) for spec in specs], datetime=True)
+    return packed
+
+
+def _unpacked(packed: bytes) -> tuple[JobSpec, ...]:
+    plain = msgpack.unpackb(packed, timestamp=3) if packed else []
+    # Before heterogeneous jobs an intent had one specification, written without a list.
+    listed = plain if isinstance(plain, list) else [plain]
+    try:
+        return tuple(codec.decode(JobSpec, each) for each in listed)
+    except InputError:
+        return ()  # of another version of the gateway: it can't be carried out, and must not stop others

@@ -19,6 +19,8 @@ from gateway.track.record import JobNumber, JobRecord
 _JOBS: Final = sa.inspect(JobRow).local_table
 """Rows are read without the ORM: a page costs half."""
 _C: Final = _JOBS.c
+HET_NUMBERS: Final = 1000
+"""How far a component's number may be from its leader's."""
 
 Row = sa.Row[Any]
 Query = sa.Select[Any]
@@ -75,6 +77,18 @@ def by_number(session: Session, cluster: str, number: JobNumber) -> Sequence[Job
         raw = sa.select(_JOBS).where(_C.cluster == cluster, _C.job_id == number.number)
         rows = list(session.connection().execute(raw.order_by(_C.id.desc())))
     return [_record(row) for row in rows]
+
+
+def by_component(session: Session, cluster: str, number: int, offset: int) -> Sequence[JobRecord]:
+    """Return the components ``NUMBER+OFFSET`` of heterogeneous jobs, newest first."""
+    query = sa.select(_JOBS).where(
+        _C.cluster == cluster,
+        # slurmctld numbers components in a row, so that the index on numbers serves.
+        _C.job_id.between(number, number + HET_NUMBERS),
+        _C.het_job_id == number,
+        _C.het_offset == offset,
+    )
+    return [_record(row) for row in session.connection().execute(query.order_by(_C.id.desc()))]
 
 
 def by_numbers(session: Session, cluster: str, numbers: Iterable[int]) -> Sequence[JobRecord]:

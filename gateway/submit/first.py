@@ -14,16 +14,17 @@ from gateway.track.record import UNKNOWN_UID, JobRecord, class_of, id_of_intent
 def first_record(
     intent: Intent, submitted: Submitted, decision: Decision | None, *, now: datetime
 ) -> JobRecord:
-    """Return the row; what the tenants' rules decided stands in for what Slurm will show.
+    """Return the row (of a het job its leader's); the rules' decision stands in for what Slurm will show.
 
     Raises
     ------
     ValueError
         The intent is closed: its specification is gone.
     """
-    spec = intent.spec
-    if spec is None:
+    if not intent.specs:
         raise ValueError(f"intent {intent.id} is closed")
+    spec = intent.specs[0]
+    het = len(intent.specs) > 1
     qos = (decision.qos if decision else spec.qos) or ""
     return JobRecord(
         id=id_of_intent(intent.id),
@@ -31,6 +32,8 @@ def first_record(
         job_id=submitted.job_id,
         array_job_id=submitted.job_id if spec.array else None,
         array_tasks=spec.array,
+        het_job_id=submitted.job_id if het else None,
+        het_offset=0 if het else None,
         name=spec.name,
         user=intent.user,
         uid=UNKNOWN_UID,

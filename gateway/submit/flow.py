@@ -143,14 +143,14 @@ class Submitter:
             if holder is not None:
                 return await self._repeated(holder, submission)
         parsed = self._parse(submission, user)
-        decision = await judge(self.directory, parsed.spec, user=user)
+        decisions = [await judge(self.directory, spec, user=user) for spec in parsed.specs]
         intent = self._intent(submission, parsed, user=user, key=key)
         self.active.add(intent.id)
         try:
             recorded = await self.store.write(partial(intents.record, intent=intent))
             if recorded.id != intent.id:
                 return await self._repeated(recorded, submission)
-            return Accepted(await self._carry_out(intent, decision), created=True)
+            return Accepted(await self._carry_out(intent, decisions[0]), created=True)
         finally:
             self.active.discard(intent.id)
 
@@ -176,9 +176,13 @@ class Submitter:
         OutcomeUnknown
             As the port says, and for every failure that doesn't prove that nothing was sent.
         """
-        if intent.spec is None:
-            raise ValueError(f"intent {intent.id} is closed")
-        send = partial(self.slurm.submit, intent.spec, user=intent.user)
+        match intent.specs:
+            case ():
+                raise ValueError(f"intent {intent.id} is closed")
+            case (spec,):
+                send = partial(self.slurm.submit, spec, user=intent.user)
+            case components:
+                send = partial(self.slurm.submit_het, components, user=intent.user)
         try:
             return await anyio.to_thread.run_sync(send, limiter=self._limiter)
         except SluiceError as error:
@@ -275,7 +279,10 @@ class Submitter:
             idempotency_key=key,
             body_hash=submission.fingerprint,
             cluster=self.place.cluster(),
-            spec=replace(parsed.spec, admin_comment=admin_comment("http", intent_id)),
+            specs=tuple(
+                replace(spec, admin_comment=admin_comment("http", intent_id, component))
+                for component, spec in enumerate(parsed.specs)
+            ),
             warnings=parsed.warnings,
             created_at=self.clock(),
         )

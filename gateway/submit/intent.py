@@ -42,8 +42,8 @@ class Intent:
     body_hash: str
     """sha256 of the request, hex."""
     cluster: str
-    spec: JobSpec | None
-    """None once the intent is closed."""
+    specs: tuple[JobSpec, ...]
+    """The job, or the components of a heterogeneous one; empty once the intent is closed."""
     warnings: tuple[str, ...] = ()
     state: IntentState = IntentState.RECORDED
     job_id: int | None = None

@@ -163,7 +163,7 @@ class Replay:
 
     async def _submit_again(self, intent: Intent) -> None:
         submitter = self._submitter
-        if intent.spec is None:
+        if not intent.specs:
             await submitter.fail(intent, Unsupported("this version can't read the job that was accepted"))
             return
         submitter.metrics.replays.inc()

@@ -26,7 +26,9 @@ UNKNOWN_UID: Final = -1
 
 ID_PREFIX: Final = "job_"
 JOB_ID: Final = re.compile(r"^job_[0-9A-HJKMNP-TV-Z]{26}$")
-_STAMP: Final = re.compile(rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})$")
+_STAMP: Final = re.compile(
+    rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})(?P<part>\+[0-9]+)?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +117,25 @@ def number_of(job_id: int, array_job_id: int | None, array_task_id: int | None) 
     return JobNumber(array_job_id, array_task_id)
 
 
-def admin_comment(door: Door, intent_id: str) -> str:
-    """Return what Sluice writes into a job's admin_comment, by which the job is found again."""
-    return f"{ADMIN_COMMENT_PREFIX}{door}:{intent_id}"
+def admin_comment(door: Door, intent_id: str, component: int = 0) -> str:
+    """Return what Sluice writes into a job's admin_comment, by which the job is found again.
+
+    Components of a het job but the first are marked: accounting shows them without their place at first.
+    """
+    part = f"+{component}" if component else ""
+    return f"{ADMIN_COMMENT_PREFIX}{door}:{intent_id}{part}"
 
 
 def intent_of(comment: str) -> str | None:
     """Return the intent id in an admin_comment, None when the job didn't come by HTTP."""
     match = _STAMP.match(comment)
     return match["intent"] if match else None
+
+
+def is_component(comment: str) -> bool:
+    """Whether an admin_comment is that of a het job's component, not of its leader."""
+    match = _STAMP.match(comment)
+    return bool(match and match["part"])
 
 
 def id_of_intent(intent_id: str) -> str:

@@ -26,6 +26,7 @@ from gateway.track.record import (
     id_of,
     id_of_intent,
     intent_of,
+    is_component,
     number_of,
 )
 
@@ -53,9 +54,9 @@ def number_of_status(status: JobStatus | AccountingRow) -> JobNumber:
 def whole_intent_of(status: JobStatus | AccountingRow) -> str | None:
     """Return the intent that a record stands for as a whole.
 
-    Tasks of an array and later components of a het job carry the same admin_comment: None for them.
+    Tasks of an array and later components of a het job carry it too: None for them.
     """
-    if status.array_task_id is not None or status.het_offset:
+    if status.array_task_id is not None or status.het_offset or is_component(status.admin_comment):
         return None
     return intent_of(status.admin_comment)
 

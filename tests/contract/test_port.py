@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from uuid import uuid4
 
 import pytest
 
@@ -68,6 +70,27 @@ def test_a_running_job_shows_where_and_as_whom(scene: Scene) -> None:
     assert job.stdout.startswith("/")
     assert job_id in {each.job_id for each in scene.slurm.jobs()}
     scene.slurm.cancel(job_id, user=scene.user)
+
+
+def test_a_heterogeneous_job_is_one_record_a_component(scene: Scene) -> None:
+    leader = scene.spec(name="two", hold=True)
+    other = replace(leader, script=b"", ntasks=2)
+    job_id = scene.slurm.submit_het([leader, other], user=scene.user).job_id
+    records = sorted(scene.slurm.job(job_id), key=lambda record: record.het_offset or 0)
+    assert [(record.het_job_id, record.het_offset) for record in records] == [(job_id, 0), (job_id, 1)]
+    assert records[0].job_id == job_id
+    assert [record.cpus for record in records] == [1, 2]
+    (component,) = scene.slurm.job(records[1].job_id)
+    assert component.het_offset == 1
+    scene.slurm.cancel(job_id, user=scene.user)
+    assert {record.state.base for record in scene.slurm.job(job_id)} == {BaseState.CANCELLED}
+
+
+def test_a_heterogeneous_job_is_made_whole_or_not_at_all(scene: Scene) -> None:
+    good = scene.spec(hold=True, name=f"het-{uuid4().hex}")
+    bad = replace(good, script=b"", partition="no-such-partition")
+    assert errno_of(lambda: scene.slurm.submit_het([good, bad], user=scene.user)) == Errno.INVALID_PARTITION
+    assert not [record for record in scene.slurm.jobs() if record.name == good.name]
 
 
 def test_a_cancelled_job_says_who_did_it(scene: Scene) -> None:

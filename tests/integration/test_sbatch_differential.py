@@ -11,8 +11,8 @@ import pytest
 from tests.integration.sbatch_oracle.oracle import Oracle, hand_made, oracle
 from tests.support.stack import STACK_NAME, GatewayClient, OwnTenant, Stack, run
 from tests.unit.sbatch.description import judge
-from tests.unit.sbatch.generator import Case, cases, structures
-from tests.unit.sbatch.test_recorded_answers import NOT_YET, OTHER_JUDGES
+from tests.unit.sbatch.generator import Case, cases, het_jobs, structures
+from tests.unit.sbatch.test_recorded_answers import OTHER_JUDGES
 
 pytestmark = pytest.mark.cluster
 
@@ -76,18 +76,21 @@ def wrong(real_sbatch: Oracle, asked: list[Case]) -> dict[str, list[str]]:
 
 
 def test_hand_made_scripts_are_sent_as_by_real_sbatch(real_sbatch: Oracle) -> None:
-    asked = [case for case in hand_made() if case.name not in {*NOT_YET, *OTHER_JUDGES}]
+    asked = [case for case in hand_made() if case.name not in OTHER_JUDGES]
     assert wrong(real_sbatch, asked) == {}
 
 
 def test_generated_scripts_are_sent_as_by_real_sbatch(real_sbatch: Oracle) -> None:
-    assert wrong(real_sbatch, [*cases(SEED, 150), *structures(SEED, 100)]) == {}
+    assert wrong(real_sbatch, [*cases(SEED, 150), *structures(SEED, 100), *het_jobs(SEED, 50)]) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_two_thousand_generated_scripts_are_sent_as_by_real_sbatch(real_sbatch: Oracle) -> None:
-    assert wrong(real_sbatch, [*cases(SEED + 1, 1500), *structures(SEED + 1, 500)]) == {}
+    assert (
+        wrong(real_sbatch, [*cases(SEED + 1, 1400), *structures(SEED + 1, 400), *het_jobs(SEED + 1, 200)])
+        == {}
+    )
 
 
 def record(stack: Stack, job_id: int) -> dict[str, str]:

@@ -17,6 +17,8 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "array_job_id": None,
     "array_task_id": None,
     "array_tasks": None,
+    "het_job_id": None,
+    "het_offset": None,
     "name": "train",
     "tenant": "astro",
     "user": "ada",
@@ -49,7 +51,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 
 
 class Job(BaseModel):
-    """One job, one whole array, or one task of an array."""
+    """One job, one whole array, one task of an array, or one component of a heterogeneous job."""
 
     model_config = ConfigDict(frozen=True, populate_by_name=True, json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -59,6 +61,10 @@ class Job(BaseModel):
     array_job_id: int | None = Field(description="Of an array and its tasks: the number that users see.")
     array_task_id: int | None
     array_tasks: str | None = Field(description="Of an array: the tasks that wait, as `0-3%2`.")
+    het_job_id: int | None = Field(description="Of a heterogeneous job: its leader's number.")
+    het_offset: int | None = Field(
+        description="Which component this is; 0 is the leader, who has the script."
+    )
     name: str
     tenant: str = Field(description="Slurm's account.")
     user: str
@@ -105,6 +111,8 @@ def job_of(record: JobRecord) -> Job:
         array_job_id=record.array_job_id,
         array_task_id=record.array_task_id,
         array_tasks=record.array_tasks,
+        het_job_id=record.het_job_id,
+        het_offset=record.het_offset,
         name=record.name,
         tenant=record.tenant,
         user=record.user,

@@ -27,7 +27,7 @@ class IntentRow(SQLModel, table=True):
     body_hash: str = Field(max_length=64)
     cluster: str = Field(max_length=64)
     spec: bytes = Field(sa_type=sa.LargeBinary)
-    """The `JobSpec`, msgpack of `bridge.slurm.codec.encode`; emptied when the intent is closed."""
+    """The `JobSpec`s, msgpack of a list of `bridge.slurm.codec.encode`; emptied when the intent is closed."""
     warnings: list[str] = Field(sa_type=sa.JSON)
     state: str = Field(max_length=16)
     job_id: int | None = None

@@ -1,7 +1,7 @@
 """Asks real sbatch inside the oracle's container, as an ordinary user: ``python3 ask.py < cases > answers``.
 
 Plain Python of the container: nothing of ours is imported. A case is ``{name, script (latin-1), arguments,
-variables, stdin}``; an answer ``{asked_at, exit_code, words, sent, parts}``.
+variables, stdin}``; an answer ``{asked_at, exit_code, words, sent}``, one job description a component.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ def ask(case: dict[str, Any]) -> dict[str, Any]:
         "asked_at": asked_at,
         "exit_code": done.returncode,
         "words": done.stderr.decode("utf-8", "replace").rstrip("\n"),
-        "sent": sent[0] if sent else None,
-        "parts": len(sent),
+        "sent": sent,
     }
 
 

@@ -1,4 +1,5 @@
--- Writes down what sbatch sent and takes no job: the oracle of the script parser's tests.
+-- Writes down what sbatch sent and takes no job: the oracle of the script parser's tests. Components of a
+-- het job are taken, since slurmctld shows one only when the one before it was.
 -- Lua can't list a job's environment, so the variables of interest are asked for by name.
 local ENVIRONMENT = {
   "ZZ_KEEP", "ZZ_B", "ZZ_THREADS", "ZZ_L", "ZZ_N", "ZZ_P", "SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST",
@@ -24,6 +25,14 @@ local FIELDS = {
   "tres_per_node", "tres_per_socket", "tres_per_task", "wait4switch", "work_dir", "wckey"
 }
 
+local NO_VAL = 4294967294
+local plain = #ENVIRONMENT
+for group = 0, 3 do
+  for index = 1, plain do
+    ENVIRONMENT[#ENVIRONMENT + 1] = ENVIRONMENT[index] .. "_HET_GROUP_" .. group
+  end
+end
+
 local function json(value)
   if type(value) == "number" then return string.format("%.0f", value) end
   local text = tostring(value):gsub('[%c"\\\127-\255]', function(c) return string.format("\\u%04x", c:byte()) end)
@@ -43,6 +52,7 @@ function slurm_job_submit(desc, parts, uid)
   local file = io.open("/tmp/sent.jsonl", "a")
   file:write("{", object(FIELDS, desc), ',"environment":{', object(ENVIRONMENT, desc.environment or {}), "}}\n")
   file:close()
+  if desc.het_job_offset ~= nil and desc.het_job_offset ~= NO_VAL then return slurm.SUCCESS end
   return slurm.ERROR
 end
 

@@ -20,7 +20,7 @@ from bridge.wellknown import LABEL_PART, LABEL_STACK
 from tests.support.stack import run
 from tests.support.waiting import wait_for
 from tests.unit.sbatch.description import CALLER, HOST, variables_of
-from tests.unit.sbatch.generator import Case, cases, structures
+from tests.unit.sbatch.generator import Case, cases, het_jobs, structures
 
 HERE: Final = Path(__file__).parent
 DATA: Final = HERE.parents[1] / "data" / "sbatch"
@@ -71,10 +71,12 @@ def _recorded(case: Case, answer: Answer) -> Answer:
     row |= {"variables": case.variables} if case.variables else {}
     row |= {"stdin": True} if case.stdin else {}
     row |= {"asked_at": answer["asked_at"]}
-    if answer["sent"] is None:
+    if not answer["sent"]:
         return {**row, "exit_code": answer["exit_code"], "words": answer["words"]}
-    row |= {"exit_code": 0, "sent": _said(answer["sent"])}
-    return {**row, "parts": answer["parts"]} if answer["parts"] > 1 else row
+    leader, *others = map(_said, answer["sent"])
+    row |= {"exit_code": 0, "sent": leader}
+    row |= {"others": others} if others else {}
+    return {**row, "taken": True} if answer["exit_code"] == 0 else row
 
 
 def _said(sent: Answer) -> Answer:
@@ -122,7 +124,7 @@ def hand_made() -> list[Case]:
 def _record(image: str) -> None:
     with oracle(image) as asked:
         by_hand = asked.ask(hand_made())
-        generated = asked.ask([*cases(11, 300), *structures(11, 200)])
+        generated = asked.ask([*cases(11, 300), *structures(11, 200), *het_jobs(11, 100)])
     for answer in by_hand:
         del answer["script"]
         answer.pop("variables", None)

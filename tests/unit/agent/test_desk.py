@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pwd
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -91,6 +92,29 @@ def test_a_plain_job_goes_native_as_its_user(native: Native, http: Http) -> None
 def test_a_job_that_native_lacks_goes_by_rest(native: Native, http: Http) -> None:
     assert desk(native, http).submit(REST_ONLY, user="ann").job_id == 2
     assert http.bodies[0]["job"]["user_id"] == "20001"
+
+
+def test_components_go_by_rest_and_the_leader_has_the_script(native: Native, http: Http) -> None:
+    other = replace(SPEC, script=b"", ntasks=2)
+    assert desk(native, http).submit_het([SPEC, other], user="ann").job_id == 2
+    body = http.bodies[0]
+    assert body["script"] == SPEC.script.decode()
+    assert [job.get("tasks") for job in body["jobs"]] == [None, 2]
+    assert native.asked == []
+
+
+def test_a_component_that_rest_lacks_is_named(native: Native, http: Http) -> None:
+    with pytest.raises(Unsupported, match="propagate"):
+        desk(native, http).submit_het([SPEC, replace(SPEC, script=b"", propagate="STACK")], user="ann")
+    with pytest.raises(Unsupported, match=r"component 0.*not UTF-8"):
+        desk(native, http).submit_het([replace(SPEC, script=b"#!/bin/sh\n\xff\n"), SPEC], user="ann")
+    assert http.bodies == []
+
+
+def test_the_reason_against_a_component_says_which(native: Native, http: Http) -> None:
+    http.answer, native.says = SlurmRefused("Invalid", errno=2072), "ask fewer"
+    with pytest.raises(SlurmRefused, match="0: ask fewer"):
+        desk(native, http).submit_het([SPEC, SPEC], user="ann")
 
 
 def test_without_native_all_go_by_rest(http: Http) -> None:

@@ -91,6 +91,41 @@ def test_a_raw_script_is_sent_byte_for_byte_with_its_options(world: WorldMaker) 
     asyncio.run(story())
 
 
+HET = b"#!/bin/sh\n#SBATCH -J two -n1\n#SBATCH hetjob\n#SBATCH -n2\ntrue\n"
+
+
+def test_a_heterogeneous_job_is_one_submission_and_a_row_a_component(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            answer = await w.ada.post("/v1/jobs", content=HET, headers={**RAW, "Idempotency-Key": "het"})
+            assert answer.status_code == 201, answer.text
+            leader = answer.json()
+            assert (leader["het_job_id"], leader["het_offset"]) == (leader["job_id"], 0)
+            again = await w.ada.post("/v1/jobs", content=HET, headers={**RAW, "Idempotency-Key": "het"})
+            assert (again.status_code, again.json()["id"]) == (200, leader["id"])
+            assert len(w.slurm.records) == 2
+            name = f"{leader['job_id']}+1"
+            await state_is(w.ada, name, "PENDING")
+            other = (await w.ada.get(f"/v1/jobs/{name}")).json()
+            assert (other["het_job_id"], other["het_offset"], other["door"]) == (leader["job_id"], 1, "http")
+            assert other["id"] != leader["id"]
+            assert (await w.ada.delete(f"/v1/jobs/{leader['id']}")).status_code == 202
+            await state_is(w.ada, name, "CANCELLED")
+            problem(await w.ada.get(f"/v1/jobs/{leader['job_id']}+2"), 404, "not-found")
+
+    asyncio.run(story())
+
+
+def test_the_rules_decide_on_each_component(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            script = HET.replace(b"-n2", b"-n2 --gpus=h100:10000")
+            problem(await w.ada.post("/v1/jobs", content=script, headers=RAW), 403, "policy-refused")
+            assert w.slurm.records == []
+
+    asyncio.run(story())
+
+
 def test_an_idempotency_key_gives_the_same_job_again(world: WorldMaker) -> None:
     async def story() -> None:
         async with world() as w:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -164,11 +165,21 @@ def judge(answer: Answer) -> list[str]:
         return [] if said == wanted else [f"ours {said}, sbatch {wanted}"]
     if "sent" not in answer:
         return [f"we take what sbatch refuses: {answer['words']}"]
-    sent = dict(answer["sent"])
+    sent = [answer["sent"], *answer.get("others", [])]
+    if answer.get("taken") and len(parsed.specs) != len(sent):
+        return [f"ours has {len(parsed.specs)} components, sbatch's {len(sent)}"]
+    pairs = list(zip(parsed.specs, sent, strict=False))  # slurmctld may refuse the first and see no other
+    if len(parsed.specs) > 1 and any(spec.nodelist for spec in parsed.specs):
+        # It keeps the nodes that one component names from the others.
+        pairs = [(replace(spec, exclude=each.get("exc_nodes")), each) for spec, each in pairs]
+    found = [_compared(spec, theirs) for spec, theirs in pairs]
+    return [f"{said} (component {at})" for at, each in enumerate(found) for said in each]
+
+
+def _compared(spec: JobSpec, theirs: Mapping[str, Any]) -> list[str]:
+    sent = dict(theirs)
     outer = ("SLURM_MEM_PER_CPU", "SLURM_TIMELIMIT", "SLURM_JOB_NAME", "SLURM_JOB_ID", "SLURM_NNODES")
-    spec = parsed.spec
     known = {name: value for name, value in spec.environment.items() if name not in outer}
     known = {name: value for name, value in known.items() if not name.startswith("SBATCH_")}
     sent["environment"] = {k: v for k, v in sent["environment"].items() if k not in outer}
-    object.__setattr__(spec, "environment", known)
-    return differences(spec, sent)
+    return differences(replace(spec, environment=known), sent)

@@ -65,6 +65,29 @@ def cases(seed: int, count: int) -> list[Case]:
     return [_case(source, f"gen-{seed}-{number}") for number in range(count)]
 
 
+def het_jobs(seed: int, count: int) -> list[Case]:
+    """Return jobs of several components, begun in the script, among the arguments, or both."""
+    source = random.Random(seed)
+    found = []
+    for number in range(count):
+        name = f"het-{seed}-{number}"
+        parts = [_case(source, name) for _ in range(source.choice((2, 2, 3)))]
+        separators = source.choice(["#SBATCH hetjob"] * 4 + ["#SBATCH packjob", "#SBATCH HetJob -n2"])
+        bodies = [_lines_of(part) for part in parts]
+        lines = [line for at, body in enumerate(bodies) for line in [separators] * bool(at) + body]
+        if number % 3 == 0:
+            lines = bodies[0]
+        asked = [part.arguments for part in parts[: source.choice((1, 2, 2))]]
+        arguments = [word for at, words in enumerate(asked) for word in [":"] * bool(at) + words]
+        text = "\n".join(["#!/bin/sh", *lines, "hostname", ""])
+        found.append(Case(name, text.encode(), arguments, parts[0].variables))
+    return found
+
+
+def _lines_of(case: Case) -> list[str]:
+    return [line for line in case.script.decode().splitlines() if line.startswith("#SBATCH")]
+
+
 def _options() -> list[Option]:
     return [o for o in OPTIONS if o.name and o.name not in SKIPPED and o.support is not Support.REFUSED]
 

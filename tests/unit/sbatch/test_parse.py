@@ -88,7 +88,6 @@ def test_a_combination_is_placed_where_one_of_its_options_stands() -> None:
         ("#SBATCH -F /etc/passwd", "nodefile"),
         ("#SBATCH -w ./hosts", "nodelist"),
         ("#SBATCH --external", "external"),
-        ("#SBATCH hetjob", "hetjob"),
         ("#SBATCH --requeue=expedite", "requeue"),
     ],
 )
@@ -186,3 +185,44 @@ def test_a_script_may_be_4_mib_and_no_byte_more() -> None:
     assert parse(largest, context=context).spec.script is largest
     with pytest.raises(ScriptError, match="too long"):
         parse(largest + b"#", context=context)
+
+
+HET = "#SBATCH -J two -t9 -n1 --gpus=h100:1\n#SBATCH hetjob -n7\n#SBATCH -n2 -p cpu"
+
+
+def test_components_keep_what_is_not_of_one_component_alone() -> None:
+    leader, other = read(HET).specs
+    assert (leader.name, leader.time_limit_min, leader.ntasks, leader.tres_per_job) == (
+        "two",
+        9,
+        1,
+        "gres/gpu:h100:1",
+    )
+    assert (other.name, other.time_limit_min, other.ntasks, other.tres_per_job) == ("two", 9, 2, None)
+    assert (leader.partition, other.partition) == (None, "cpu")
+
+
+def test_the_first_component_has_the_script_and_knows_how_each_is_laid_out() -> None:
+    leader, other = read(HET).specs
+    assert leader.script.startswith(b"#!")
+    assert other.script == b""
+    assert leader.environment["SLURM_NTASKS_HET_GROUP_1"] == "2"
+    assert not any("HET_GROUP" in name for name in other.environment)
+
+
+def test_arguments_begin_components_and_the_last_part_holds_for_the_rest() -> None:
+    parsed = read("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2", arguments=["-c2", ":", "-c3"])
+    assert [(spec.ntasks, spec.cpus_per_task) for spec in parsed.specs] == [(1, 2), (2, 3)]
+    parsed = read("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2", arguments=["-c2"])
+    assert [(spec.ntasks, spec.cpus_per_task) for spec in parsed.specs] == [(1, 2), (2, 2)]
+
+
+def test_a_fault_in_a_later_component_has_its_line() -> None:
+    with pytest.raises(ScriptError) as refused:
+        read("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n0")
+    assert "line 4, column 9" in refused.value.message
+
+
+def test_a_job_of_too_many_components_is_refused_at_once() -> None:
+    assert len(read("#SBATCH hetjob\n" * 127).specs) == 128
+    assert "hetjob" in refused("#SBATCH hetjob\n" * 200_000).message
