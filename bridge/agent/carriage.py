@@ -34,6 +34,7 @@ class Carried:
     """Why a way is left out."""
 
 
+_NONE = "pyslurm has none"
 _ZERO = "0 is 'not set' for pyslurm"
 _SWITCHES = "pyslurm's own reading of it fails"
 _REWRITTEN = "pyslurm rewrites the value"
@@ -56,7 +57,6 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "time_min_min": Carried("time_limit_min", "time_minimum"),
     "begin": Carried("begin_time", "begin_time"),
     "deadline": Carried("deadline", "deadline"),
-    "delay_boot_min": Carried("", "delay_boot", _REWRITTEN),
     "delay_boot_s": Carried("", "delay_boot", _REWRITTEN),
     "nodes_min": Carried("nodes", "minimum_nodes"),
     "nodes_max": Carried("nodes", "maximum_nodes"),
@@ -84,12 +84,12 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "tres_per_task": Carried("gpus_per_task", "tres_per_task"),
     "cpus_per_tres": Carried("cpus_per_gpu", "cpus_per_tres"),
     "tres_bind": Carried("gpu_binding", "tres_bind"),
-    "tres_freq": Carried("", "tres_freq", "pyslurm has none"),
+    "tres_freq": Carried("", "tres_freq", _NONE),
     "gres_flags": Carried("", "flags", "pyslurm has two of the four"),
     "array": Carried("array", "array"),
     "dependency": Carried("dependencies", "dependency"),
     "features": Carried("constraints", "constraints"),
-    "prefer": Carried("", "prefer", "pyslurm has none"),
+    "prefer": Carried("", "prefer", _NONE),
     "cluster_features": Carried("cluster_constraints", "cluster_constraint"),
     "clusters": Carried(why="Sluice serves one cluster"),
     "batch_features": Carried("batch_constraints", "batch_features"),
@@ -97,9 +97,15 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "exclude": Carried("excluded_nodes", "excluded_nodes"),
     "licenses": Carried("licenses", "licenses"),
     "network": Carried("network", "network"),
-    "burst_buffer": Carried("", "burst_buffer", "pyslurm has none"),
+    "burst_buffer": Carried("", "burst_buffer", _NONE),
+    "extra": Carried("extra", "extra"),
+    "segment_size": Carried("", "segment_size", _NONE),
+    "spread_segments": Carried("", "flags", _NONE),
+    "consolidate_segments": Carried("", "flags", _NONE),
+    "reserve_ports": Carried(why="neither way has it (slurmrestd's key of that name is another field)"),
     "hold": Carried("priority", "hold"),
     "requeue": Carried("is_requeueable", "requeue"),
+    "expedited_requeue": Carried("", "flags", _NONE),
     "nice": Carried("nice", "nice"),
     "priority": Carried("priority", "priority"),
     "exclusive": Carried("", "shared", _RECORD),
@@ -111,6 +117,11 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "reboot": Carried("requires_node_reboot", "reboot"),
     "wait_all_nodes": Carried("wait_all_nodes", "wait_all_nodes"),
     "kill_on_node_fail": Carried("kill_on_node_fail", "kill_on_node_fail"),
+    "kill_on_invalid_dependency": Carried("", "flags", _NONE),
+    "step_manager": Carried("", "flags", _NONE),
+    "oom_kill_step": Carried("", "oom_kill_step", _NONE),
+    "memory_update_margin_percent": Carried("", "memory_update_margin", _NONE),
+    "memory_update_delay_min": Carried("", "memory_update_delay", _NONE),
     "switches": Carried("", "required_switches", _SWITCHES),
     "switches_wait_s": Carried("", "wait_for_switch", _SWITCHES),
     "signal": Carried("signal", "kill_warning_signal"),
@@ -122,17 +133,17 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "stderr": Carried("standard_error", "standard_error"),
     "open_mode": Carried("log_files_open_mode", "open_mode"),
     "distribution": Carried("", "distribution", _REWRITTEN),
-    "hint": Carried(why="slurmctld has no such field; sbatch turns it into others"),
-    "mem_bind": Carried("", "memory_binding", "pyslurm has none"),
+    "mem_bind": Carried("", "memory_binding", _NONE),
     "cpu_freq": Carried("", "cpu_frequency", _REWRITTEN),
-    "gpu_freq": Carried("", "tres_freq", "pyslurm has none"),
+    "gpu_freq": Carried("", "tres_freq", _NONE),
     "profile": Carried("", "profile", _REWRITTEN),
     "acctg_freq": Carried("accounting_gather_frequency", "account_gather_frequency"),
     "propagate": Carried(why="it names limits of the login session, which HTTP doesn't have"),
-    "power": Carried(why="Slurm dropped it in 24.05"),
     "container": Carried("container", "container"),
     "container_id": Carried("container_id", "container_id"),
-    "site": Carried("", "spank_environment", "pyslurm has none"),
+    "container_type": Carried("", "container_type", _NONE),
+    "selinux_context": Carried("selinux_context", "selinux_context"),
+    "site": Carried("", "spank_environment", _NONE),
 }
 """JobSpec field -> what carries it. Held total by a test."""
 

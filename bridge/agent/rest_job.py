@@ -17,17 +17,27 @@ from bridge.units import NO_VAL16, to_epoch
 
 Body = dict[str, Any]
 
-_NUMBERS: Final = ("memory_per_node_mib", "memory_per_cpu_mib", "priority", "switches")
+_NUMBERS: Final = ("memory_per_node_mib", "memory_per_cpu_mib", "priority", "switches", "segment_size")
 _SWITCHES: Final = ("hold", "overcommit", "contiguous", "reboot")
 _OTHERWISE: Final = frozenset(
     (
         *("script", "environment", "argv", *_NUMBERS, *_SWITCHES),
-        *("time_limit_min", "time_min_min", "begin", "deadline", "delay_boot_min", "delay_boot_s", "signal"),
+        *("time_limit_min", "time_min_min", "begin", "deadline", "delay_boot_s", "signal"),
         *("open_mode", "profile", "mail_type", "mem_bind", "gpu_freq", "site"),
-        *("spread", "use_min_nodes", "gres_flags", "oversubscribe", "exclusive"),
+        *("spread", "use_min_nodes", "gres_flags", "oversubscribe", "exclusive", "oom_kill_step"),
+        *("spread_segments", "consolidate_segments", "expedited_requeue", "step_manager"),
+        "kill_on_invalid_dependency",
     )
 )
 """Fields that are not handed over as they are."""
+_FLAGS: Final = {
+    "spread": "SPREAD_JOB",
+    "use_min_nodes": "PREFER_MINIMUM_NODE_COUNT",
+    "spread_segments": "SPREAD_SEGMENTS",
+    "consolidate_segments": "CONSOLIDATE_SEGMENTS",
+    "expedited_requeue": "EXPEDITED_REQUEUE",
+    "step_manager": "STEPMGR_ENABLED",
+}
 _GRES_FLAGS: Final = {"enforce-binding": "GRES_BINDING_ENFORCED", "disable-binding": "GRES_BINDING_DISABLED"}
 _SHARED: Final = {"exclusive": "none", "user": "user", "mcs": "mcs", "topo": "topo", "none": "none"}
 _MAIL: Final = {
@@ -77,7 +87,7 @@ def description(spec: JobSpec, *, uid: int, gid: int) -> Body:
         "environment": [f"{name}={value}" for name, value in spec.environment.items()],
         "minimum_cpus": minimum_cpus(spec),
         # Absent, slurmrestd sends 0, which overrides the cluster's own setting.
-        "oom_kill_step": NO_VAL16,
+        "oom_kill_step": NO_VAL16 if spec.oom_kill_step is None else int(spec.oom_kill_step),
     }
     for name, carried in CARRIAGE.items():
         value = getattr(spec, name)
@@ -119,8 +129,6 @@ def _add_times(job: Body, spec: JobSpec) -> None:
         job["deadline"] = to_epoch(spec.deadline)
     if spec.delay_boot_s is not None:
         job["delay_boot"] = spec.delay_boot_s
-    elif spec.delay_boot_min is not None:
-        job["delay_boot"] = spec.delay_boot_min * 60
     if spec.signal is not None:
         end = warning(spec.signal)
         job["kill_warning_signal"] = str(end.number)
@@ -146,11 +154,9 @@ def _add_lists(job: Body, spec: JobSpec) -> None:
 
 
 def _add_flags(job: Body, spec: JobSpec) -> None:
-    flags = []
-    if spec.spread:
-        flags.append("SPREAD_JOB")
-    if spec.use_min_nodes:
-        flags.append("PREFER_MINIMUM_NODE_COUNT")
+    flags = [flag for name, flag in _FLAGS.items() if getattr(spec, name)]
+    if spec.kill_on_invalid_dependency is not None:
+        flags.append(f"{'' if spec.kill_on_invalid_dependency else 'NO_'}KILL_INVALID_DEPENDENCY")
     for flag in spec.gres_flags:
         if flag not in _GRES_FLAGS:
             # slurmrestd drops a flag that it doesn't know and makes the job all the same.

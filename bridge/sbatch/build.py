@@ -24,7 +24,9 @@ _AS_THEY_ARE: Final = (
     *("partition", "prefer", "profile", "qos", "reboot", "requeue", "reservation"),
     *("spread", "switches", "switches_wait_s", "time_limit_min"),
     *("time_min_min", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
-    *("wait_all_nodes", "wckey"),
+    *("wait_all_nodes", "wckey", "extra", "segment_size", "spread_segments", "consolidate_segments"),
+    *("reserve_ports", "expedited_requeue", "kill_on_invalid_dependency", "step_manager", "oom_kill_step"),
+    *("memory_update_margin_percent", "memory_update_delay_min", "container_type", "selinux_context"),
 )
 """Fields that a draft and a JobSpec call alike."""
 

@@ -10,10 +10,11 @@ from typing import Final
 from bridge.sbatch import mail, signals, times
 from bridge.sbatch.ctext import lower, tokens
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.integers import any_base, count, int32, strtol
+from bridge.sbatch.integers import any_base, count, int32, strtol, uint16
 from bridge.sbatch.options import Option
-from bridge.sbatch.refusal import Refusal, Unsupported, bad_option, invalid
+from bridge.sbatch.refusal import Refusal, bad_option, invalid
 
+_UINT16: Final = 0xFFFF
 _NICE_LIMIT: Final = 0x80000000 - 3
 _PRIORITY_TOP: Final = 0xFFFFFFFE - 1
 _PROFILES: Final = ("energy", "task", "lustre", "network")
@@ -68,11 +69,11 @@ def no_requeue(draft: Draft, option: Option, _text: str | None) -> None:
 
 def requeue(draft: Draft, option: Option, text: str | None) -> None:
     """Let the job run again."""
-    if lower(text or "") == "expedite":
-        raise Unsupported(option.key, "expedite is not carried yet; write --requeue without it")
-    if text:
-        raise invalid(option.name)
     draft.requeue = True
+    if lower(text or "") == "expedite":
+        draft.expedited_requeue = True
+    elif text:
+        raise invalid(option.name)
 
 
 def open_mode(draft: Draft, option: Option, text: str | None) -> None:
@@ -121,7 +122,7 @@ def propagate(draft: Draft, option: Option, text: str | None) -> None:
 
 def resv_ports(draft: Draft, option: Option, text: str | None) -> None:
     """Ask for ports."""
-    draft.resv_ports = 0 if text is None else count(text, "--resv-port", positive=False, option=option.key)
+    draft.reserve_ports = 0 if text is None else count(text, "--resv-port", positive=False, option=option.key)
 
 
 def umask(draft: Draft, option: Option, text: str | None) -> None:
@@ -146,3 +147,40 @@ def delay_boot(draft: Draft, option: Option, text: str | None) -> None:
     if delay_s is None:
         raise invalid(option.name)
     draft.delay_boot_s = delay_s % 2**32
+
+
+def segment(draft: Draft, option: Option, text: str | None) -> None:
+    """Set the size of segments."""
+    size = uint16(text or "")
+    if size is None:
+        raise invalid(option.name)
+    draft.segment_size = size
+
+
+def oom_kill(draft: Draft, option: Option, text: str | None) -> None:
+    """Kill a whole step when one of its tasks runs out of memory, or not."""
+    value = 1 if text is None else uint16(text)
+    if value not in (0, 1):
+        raise invalid(option.name)
+    draft.oom_kill_step = bool(value)
+
+
+def yes_or_no(draft: Draft, option: Option, text: str | None) -> None:
+    """Read ``yes`` or ``no``."""
+    word = lower(text or "")
+    if word not in ("yes", "no"):
+        raise invalid(option.name)
+    setattr(draft, option.into[0], word == "yes")
+
+
+def mem_update(draft: Draft, option: Option, text: str | None) -> None:
+    """Set how much memory a running job keeps beside what it uses, and from when."""
+    margin_text, at, delay_text = (text or "").partition("@")
+    if not at:
+        raise bad_option("--mem-update requires MARGIN@DELAY format", option=option.key)
+    margin, rest = strtol(margin_text)
+    delay = times.minutes(delay_text)
+    valid = isinstance(delay, int) and 0 < delay <= _UINT16 and 0 < margin <= _UINT16 and not rest
+    if not valid:
+        raise invalid(option.name)
+    draft.memory_update_margin_percent, draft.memory_update_delay_min = margin, int(delay or 0)

@@ -36,6 +36,8 @@ class Draft:
     comment: str | None = None
     container: str | None = None
     container_id: str | None = None
+    consolidate_segments: bool = False
+    container_type: str | None = None
     contiguous: bool = False
     core_spec: int | None = None
     thread_spec: int | None = None
@@ -50,6 +52,8 @@ class Draft:
     distribution: str | None = None
     exclude: str | None = None
     export: str | None = None
+    expedited_requeue: bool = False
+    extra: str | None = None
     extra_node_info: bool = False
     features: str | None = None
     get_user_env: bool = False
@@ -63,6 +67,7 @@ class Draft:
     hint: str | None = None
     hold: bool = False
     ignore_pbs: bool = False
+    kill_on_invalid_dependency: bool | None = None
     licenses: str | None = None
     mail_type: tuple[str, ...] = ()
     mail_user: str | None = None
@@ -71,6 +76,8 @@ class Draft:
     memory_per_cpu_mib: int | None = None
     memory_per_gpu_mib: int | None = None
     memory_per_node_mib: int | None = None
+    memory_update_delay_min: int | None = None
+    memory_update_margin_percent: int | None = None
     mincpus: int | None = None
     name: str | None = None
     network: str | None = None
@@ -88,6 +95,7 @@ class Draft:
     ntasks_per_node: int | None = None
     ntasks_per_socket: int | None = None
     ntasks_per_tres: int | None = None
+    oom_kill_step: bool | None = None
     open_mode: Literal["append", "truncate"] | None = None
     overcommit: bool = False
     parsable: bool = False
@@ -102,11 +110,15 @@ class Draft:
     requeue: bool | None = None
     reservation: str | None = None
     resources: str | None = None
-    resv_ports: int | None = None
+    reserve_ports: int | None = None
+    segment_size: int | None = None
+    selinux_context: str | None = None
     shared: Shared | None = None
     signal: SignalAhead | None = None
     sockets_per_node: int | None = None
     spread: bool = False
+    spread_segments: bool = False
+    step_manager: bool = False
     stdin: str | None = None
     stdout: str | None = None
     stderr: str | None = None

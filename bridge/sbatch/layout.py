@@ -45,7 +45,7 @@ def _settle(draft: Draft, said: list[str]) -> str | None:
     """Settle; faults after which sbatch goes on looking are added to `said`."""
     if draft.quiet and draft.verbose:
         said.append("sbatch: error: don't specify both --verbose (-v) and --quiet (-Q)")
-    if draft.resv_ports is not None:
+    if draft.reserve_ports is not None and not draft.step_manager:
         said.append(
             "sbatch: error: Slurmstepd step management must be enabled to use --resv-ports for job"
             " allocations"

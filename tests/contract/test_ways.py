@@ -116,7 +116,7 @@ CASES: Final[dict[str, Case]] = {
     ),
     "disk": ({"tmp_disk_per_node_mib": 1}, "--tmp=1"),
     "switches": ({"switches": 1, "switches_wait_s": 60}, "--switches=1@00:01:00"),
-    "delay boot": ({"delay_boot_min": 2}, "--delay-boot=2"),
+    "delay boot": ({"delay_boot_s": 120}, "--delay-boot=2"),
     "gpu frequency": (
         {"tres_per_node": "gres/gpu:h100:1", "gpu_freq": "low"},
         "--gres=gpu:h100:1 --gpu-freq=low",
@@ -135,6 +135,19 @@ CASES: Final[dict[str, Case]] = {
         "--gres=gpu:h100:2 --gpu-bind=closest",
     ),
     "sizes": ({"node_sizes": "1,2", "nodes_min": 1, "nodes_max": 2}, "-N1,2"),
+    "extra": ({"extra": "a=b"}, "--extra=a=b"),
+    "segments": (
+        {"segment_size": 1, "spread_segments": True, "nodes_min": 2, "nodes_max": 2},
+        "--segment=1 --spread-segments -N2",
+    ),
+    "killed when it can't start": ({"kill_on_invalid_dependency": True}, "--kill-on-invalid-dep=yes"),
+    "kept when it can't start": ({"kill_on_invalid_dependency": False}, "--kill-on-invalid-dep=no"),
+    "whole step out of memory": ({"oom_kill_step": True}, "--oom-kill-step"),
+    "memory update": (
+        {"memory_update_margin_percent": 10, "memory_update_delay_min": 5},
+        "--mem-update=10@5",
+    ),
+    "step manager": ({"step_manager": True}, "--stepmgr"),
     "distribution": ({"distribution": "cyclic", "ntasks": 4}, "-m cyclic -n4"),
 }
 

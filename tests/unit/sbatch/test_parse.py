@@ -82,13 +82,12 @@ def test_a_combination_is_placed_where_one_of_its_options_stands() -> None:
 @pytest.mark.parametrize(
     ("line", "option"),
     [
-        ("#SBATCH --segment=2", "segment"),
         ("#SBATCH --bbf=/etc/passwd", "bbf"),
         ("#SBATCH --export-file=/etc/passwd", "export-file"),
         ("#SBATCH -F /etc/passwd", "nodefile"),
         ("#SBATCH -w ./hosts", "nodelist"),
         ("#SBATCH --external", "external"),
-        ("#SBATCH --requeue=expedite", "requeue"),
+        ("#SBATCH --propagate=STACK,NOFILE --autocomplete=x", "autocomplete"),
     ],
 )
 def test_what_can_t_be_carried_is_refused_by_name(line: str, option: str) -> None:
@@ -226,3 +225,19 @@ def test_a_fault_in_a_later_component_has_its_line() -> None:
 def test_a_job_of_too_many_components_is_refused_at_once() -> None:
     assert len(read("#SBATCH hetjob\n" * 127).specs) == 128
     assert "hetjob" in refused("#SBATCH hetjob\n" * 200_000).message
+
+
+def test_rare_options_reach_the_job() -> None:
+    spec = read(
+        "#SBATCH --segment=2 --spread-segments --oom-kill-step=0 --mem-update=10@1:00 --extra='a b'\n"
+        "#SBATCH --requeue=expedite --kill-on-invalid-dep=no --stepmgr --resv-ports --context=c"
+    ).spec
+    assert (spec.segment_size, spec.spread_segments, spec.oom_kill_step, spec.extra) == (
+        2,
+        True,
+        False,
+        "a b",
+    )
+    assert (spec.memory_update_margin_percent, spec.memory_update_delay_min) == (10, 1)
+    assert (spec.requeue, spec.expedited_requeue, spec.kill_on_invalid_dependency) == (True, True, False)
+    assert (spec.step_manager, spec.reserve_ports, spec.selinux_context) == (True, 0, "c")
