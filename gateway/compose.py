@@ -26,7 +26,10 @@ from gateway.logs import Logs
 from gateway.metrics import Metrics
 from gateway.readiness import Readiness
 from gateway.store.engine import Store
-from gateway.submit.flow import Place, Submitter
+from gateway.submit.flow import Submitter
+from gateway.submit.map import Place
+from gateway.submit.preview import Preview
+from gateway.submit.read import Reader
 from gateway.submit.replay import Replay
 from gateway.track.accounting import AccountingScan
 from gateway.track.flow import Tracker
@@ -46,6 +49,7 @@ class Parts:
     tracker: Tracker
     scan: AccountingScan
     submitter: Submitter
+    preview: Preview
     ledger: Ledger
     logs: Logs
     readiness: Readiness
@@ -80,17 +84,17 @@ def compose(
         poll_min_s=settings.poll_min_s,
         poll_max_s=settings.poll_max_s,
     )
+    place = Place(
+        cluster=lambda: tracker.mirror.cluster, homes_dir=settings.homes_dir, host=socket.gethostname()
+    )
+    reader = Reader(place, clock)
     submitter = Submitter(
         store=store,
         slurm=slurm,
         directory=directory,
         tracker=tracker,
         metrics=metrics,
-        place=Place(
-            cluster=lambda: tracker.mirror.cluster,
-            homes_dir=settings.homes_dir,
-            host=socket.gethostname(),
-        ),
+        reader=reader,
         clock=clock,
         new_id=lambda: str(ULID()),
         at_once=settings.submissions_at_once,
@@ -107,6 +111,7 @@ def compose(
         tracker=tracker,
         scan=_scan(settings, slurm, tracker, ledger, clock),
         submitter=submitter,
+        preview=Preview(reader=reader, directory=directory, slurm=slurm),
         ledger=ledger,
         logs=Logs(files),
         readiness=Readiness(

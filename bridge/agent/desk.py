@@ -11,7 +11,7 @@ import pwd
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -24,17 +24,22 @@ from bridge.agent.rest_accounting import RestAccounting
 from bridge.errors import Denied, NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
 from bridge.job import AccountingRow, JobSpec
 from bridge.slurm.codec import encode
+from bridge.slurm.errnos import QUEUED, Errno
 from bridge.slurm.port import (
     Account,
     AccountingState,
     Association,
     Cluster,
+    Forecast,
     PartHealth,
     Qos,
     Submitted,
 )
 
 Plain = dict[str, Any]
+_AWAY: Final = frozenset({"DOWN", "DRAIN", "FAIL", "MAINT", "NOT_RESPONDING", "NO_RESPOND", "UNKNOWN"})
+"""Words of a node's state that keep jobs from starting on it."""
+_HELD: Final = "Job is in held state, pending scheduler release"
 _log = structlog.get_logger(__name__)
 
 
@@ -157,6 +162,25 @@ class Desk:
                 where = f"{place}: " if len(specs) > 1 else ""
                 return SlurmRefused(where + words, errno=error.errno)
         return error
+
+    def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
+        """Judge a job without making it."""
+        uid, gid = _ids(user)
+        if self._native is None:
+            raise Unsupported("this agent runs without libslurm, so that it can't ask when a job would start")
+        try:
+            found = self._native.forecast(spec, uid=uid, gid=gid)
+            # will-run gives a held job a moment all the same.
+            return Forecast(waits=_HELD) if spec.hold else found
+        except SlurmRefused as error:
+            # will-run says 2014 of a job that no node could run, and of one whose nodes are down.
+            unsure = error.errno == Errno.NODE_CONFIG_UNAVAILABLE and self._some_nodes_are_away()
+            if error.errno not in QUEUED and not unsure:
+                raise
+            return Forecast(waits=error.message)
+
+    def _some_nodes_are_away(self) -> bool:
+        return any(_AWAY.intersection(node.get("state", ())) for node in self.nodes())
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as the user, so that accounting shows who did."""

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from bridge.job import UNLIMITED, BaseState, ExitStatus, JobState, JobStatus, Minutes
+from bridge.slurm.port import Forecast
 from bridge.slurm.states import from_number
 from bridge.units import INFINITE, NO_VAL, from_epoch, tres_counts
 
@@ -22,6 +23,8 @@ sys.setdlopenflags(sys.getdlopenflags() | os.RTLD_GLOBAL)
 from _sluice_libslurm import ffi, lib  # noqa: E402
 
 _PATH_BYTES: Final = 4096
+_PREEMPTED: Final = 1024
+"""Preempted jobs that are read of a forecast, at most."""
 _NO_CHANGE: Final = 1900
 """SLURM_NO_CHANGE_IN_DATA: nothing happened in slurmctld since the given moment."""
 
@@ -62,7 +65,7 @@ def job(number: int) -> list[JobStatus]:
     return _read(answer[0])[1]
 
 
-def would_run(**fields: str | bytes | int | None) -> None:
+def would_run(**fields: str | bytes | int | None) -> Forecast:
     """Ask slurmctld to judge a job that is not made; raises `CallFailed` with its refusal.
 
     `fields` are slurm.h's names of job_desc_msg_t. What job_submit.lua says is written to stderr.
@@ -76,7 +79,26 @@ def would_run(**fields: str | bytes | int | None) -> None:
             setattr(description, name, kept[-1])
         elif value is not None:
             setattr(description, name, value)
-    _check(lib.sluice_would_run(description))
+    answer = ffi.new("will_run_response_msg_t **")
+    _check(lib.sluice_would_run(description, answer))
+    return _forecast(answer[0])
+
+
+def _forecast(answer: Any) -> Forecast:  # noqa: ANN401 - a C structure
+    if answer == ffi.NULL:
+        return Forecast()
+    try:
+        jobs = ffi.new("uint32_t[]", _PREEMPTED)
+        count = lib.sluice_preempted(answer, jobs, _PREEMPTED)
+        return Forecast(
+            start_at=from_epoch(answer.start_time),
+            nodes=_text(answer.node_list),
+            partition=_text(answer.part_name),
+            cpus=answer.proc_cnt,
+            preempts=tuple(jobs[at] for at in range(count)),
+        )
+    finally:
+        lib.sluice_free_answer(answer)
 
 
 def _check(errno: int) -> None:

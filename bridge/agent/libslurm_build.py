@@ -34,10 +34,20 @@ typedef struct {
     char *script, *array_inx, *dependency, *tres_per_job, *tres_per_node, *tres_per_socket, *tres_per_task;
     char *req_nodes, *exc_nodes, *licenses;
     uint32_t user_id, group_id, min_nodes, max_nodes, num_tasks, min_cpus, time_limit;
-    uint16_t cpus_per_task, ntasks_per_node;
+    char *cpus_per_tres, *mem_per_tres, *wckey;
+    uint16_t contiguous, cpus_per_task, ntasks_per_node, ntasks_per_tres, pn_min_cpus, shared;
+    uint16_t sockets_per_node, cores_per_socket, threads_per_core;
+    uint32_t priority, time_min;
     uint64_t pn_min_memory;
+    time_t begin_time, deadline;
     ...;
 } job_desc_msg_t;
+typedef struct {
+    char *node_list, *part_name;
+    uint32_t proc_cnt;
+    time_t start_time;
+    ...;
+} will_run_response_msg_t;
 
 void slurm_init(const char *conf);
 int sluice_load_jobs(time_t since, job_info_msg_t **jobs);
@@ -49,7 +59,9 @@ const char *sluice_reason(slurm_job_info_t *job);
 const char *sluice_strerror(int number);
 int sluice_ping(void);
 void slurm_init_job_desc_msg(job_desc_msg_t *description);
-int sluice_would_run(job_desc_msg_t *description);
+int sluice_would_run(job_desc_msg_t *description, will_run_response_msg_t **answer);
+int sluice_preempted(will_run_response_msg_t *answer, uint32_t *jobs, int size);
+void sluice_free_answer(will_run_response_msg_t *answer);
 """
 
 SOURCE = r"""
@@ -120,16 +132,38 @@ static int sluice_ping(void)
 }
 
 /* Judged by slurmctld and job_submit.lua like a submission, and no job is made. */
-static int sluice_would_run(job_desc_msg_t *description)
+static int sluice_would_run(job_desc_msg_t *description, will_run_response_msg_t **answer)
 {
-    will_run_response_msg_t *answer = NULL;
     int number;
 
     errno = 0;
-    number = outcome(slurm_job_will_run2(description, &answer));
-    if (answer)
-        slurm_free_will_run_response_msg(answer);
+    *answer = NULL;
+    number = outcome(slurm_job_will_run2(description, answer));
+    if (number && *answer) {
+        slurm_free_will_run_response_msg(*answer);
+        *answer = NULL;
+    }
     return number;
+}
+
+static int sluice_preempted(will_run_response_msg_t *answer, uint32_t *jobs, int size)
+{
+    list_itr_t *each;
+    uint32_t *job;
+    int count = 0;
+
+    if (!answer->preemptee_job_id)
+        return 0;
+    each = slurm_list_iterator_create(answer->preemptee_job_id);
+    while (count < size && (job = slurm_list_next(each)))
+        jobs[count++] = *job;
+    slurm_list_iterator_destroy(each);
+    return count;
+}
+
+static void sluice_free_answer(will_run_response_msg_t *answer)
+{
+    slurm_free_will_run_response_msg(answer);
 }
 """
 

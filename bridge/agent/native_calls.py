@@ -14,7 +14,8 @@ from bridge.agent.native import NativePool
 from bridge.agent.native_job import attributes, judged
 from bridge.errors import SluiceError, SlurmRefused
 from bridge.job import JobSpec
-from bridge.slurm.port import Submitted
+from bridge.slurm.codec import decode
+from bridge.slurm.port import Forecast, Submitted
 
 Plain = dict[str, Any]
 
@@ -92,6 +93,12 @@ class NativeCalls:
         except SluiceError:
             return ""
         return ""
+
+    def forecast(self, spec: JobSpec, *, uid: int, gid: int) -> Forecast:
+        """Return when and where a job would start; raises `SlurmRefused` with what is against it."""
+        wanted = judged(spec, uid=uid, gid=gid)
+        answer, _ = self.pool.call("judge", wanted, deadline_s=self._read_s, write=False)
+        return decode(Forecast, answer)
 
     def ping(self, deadline_s: float) -> None:
         """Ask slurmctld for a sign of life."""

@@ -152,9 +152,9 @@ def set_partition_accounts(args: Mapping[str, Any]) -> None:
     pyslurm.Partition(args["partition"]).modify(pyslurm.Partition(allowed_accounts=accounts))
 
 
-def judge(args: Mapping[str, Any]) -> None:
-    """Have slurmctld judge a job without making it."""
-    libslurm.would_run(**args)
+def judge(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Have slurmctld judge a job without making it; returns when and where it would start."""
+    return encode(libslurm.would_run(**args))
 
 
 def ping(_args: Mapping[str, Any]) -> None:

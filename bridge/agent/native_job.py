@@ -28,6 +28,9 @@ _OTHERWISE: Final = frozenset(
     )
 )
 """Fields that are not handed over as they are."""
+_MEM_PER_CPU: Final = 1 << 63
+_SHARED: Final = {"exclusive": 0, "user": 2, "mcs": 3, "topo": 4}
+"""slurm.h's JOB_SHARED_*."""
 _YES_OR_NO: Final = frozenset(("requeue", "wait_all_nodes", "kill_on_node_fail"))
 """Fields whose False is a wish of its own, not "the user did not say"."""
 
@@ -82,7 +85,7 @@ def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
         "comment": spec.comment,
         "admin_comment": spec.admin_comment,
         "work_dir": spec.work_dir,
-        "script": spec.script,
+        "script": spec.script or None,
         "array_inx": spec.array,
         "tres_per_job": spec.tres_per_job,
         "tres_per_node": spec.tres_per_node,
@@ -98,7 +101,30 @@ def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
         "cpus_per_task": spec.cpus_per_task,
         "ntasks_per_node": spec.ntasks_per_node,
         "time_limit": INFINITE if spec.time_limit_min == UNLIMITED else spec.time_limit_min,
+        "time_min": INFINITE if spec.time_min_min == UNLIMITED else spec.time_min_min,
+        "begin_time": to_epoch(spec.begin),
+        "deadline": to_epoch(spec.deadline),
+        "dependency": spec.dependency,
+        "cpus_per_tres": spec.cpus_per_tres,
+        "mem_per_tres": spec.memory_per_tres,
+        "ntasks_per_tres": spec.ntasks_per_tres,
+        "pn_min_cpus": spec.mincpus,
+        "pn_min_memory": _memory(spec),
+        "sockets_per_node": spec.sockets_per_node,
+        "cores_per_socket": spec.cores_per_socket,
+        "threads_per_core": spec.threads_per_core,
+        "contiguous": 1 if spec.contiguous else None,
+        "shared": 1 if spec.oversubscribe else _SHARED.get(spec.exclusive or ""),
+        "wckey": spec.wckey,
+        "priority": 0 if spec.hold else spec.priority,
     }
+
+
+def _memory(spec: JobSpec) -> int | None:
+    """Return slurm.h's pn_min_memory: of a node, or with MEM_PER_CPU of a CPU."""
+    if spec.memory_per_cpu_mib is not None:
+        return spec.memory_per_cpu_mib | _MEM_PER_CPU
+    return spec.memory_per_node_mib
 
 
 def _or_unset(count: int | None) -> int:

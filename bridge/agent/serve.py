@@ -36,10 +36,13 @@ def _job_operations(desk: Desk) -> dict[str, Handler]:
         specs = [decode(JobSpec, each) for each in args["specs"]]
         return encode(desk.submit_het(specs, user=args["user"]))
 
+    def forecast(args: Args) -> Any:  # noqa: ANN401 - what travels
+        return encode(desk.forecast(decode(JobSpec, args["spec"]), user=args["user"]))
+
     def cancel(args: Args) -> None:
         desk.cancel(args["job_id"], user=args["user"], array_task_id=args.get("array_task_id"))
 
-    return {"submit": submit, "submit_het": submit_het, "cancel": cancel}
+    return {"submit": submit, "submit_het": submit_het, "forecast": forecast, "cancel": cancel}
 
 
 def _reading_operations(desk: Desk) -> dict[str, Handler]:

@@ -8,6 +8,7 @@ slurmctld can know (does the partition exist, do the nodes fit) does not belong 
 from __future__ import annotations
 
 from bridge.sbatch.context import Origin, ParsedScript, SubmitContext
+from bridge.sbatch.hints import Hint, hints
 from bridge.sbatch.parse import parse
 
-__all__ = ["Origin", "ParsedScript", "SubmitContext", "parse"]
+__all__ = ["Hint", "Origin", "ParsedScript", "SubmitContext", "hints", "parse"]

@@ -14,7 +14,7 @@ from typing import Final
 
 from bridge.job import JobSpec
 from bridge.sbatch import build, layout
-from bridge.sbatch.context import SubmitContext
+from bridge.sbatch.context import Origin, SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.environment import Surroundings
 from bridge.sbatch.refusal import BAD_OPTION, Refusal, Unsupported
@@ -59,6 +59,8 @@ class Components:
         self._speaker = speaker
         self._file = (context.file_name or "stdin").rpartition("/")[2]
         self._surroundings = Surroundings(context)
+        self.origins: list[Mapping[str, Origin]] = []
+        """Of each component that was read, where what it says came from."""
 
     def specs(self, argv: tuple[str, ...]) -> tuple[JobSpec, ...]:
         """Return the components; the first one has the script.
@@ -122,4 +124,5 @@ class Components:
             environment=lambda nodes: self._surroundings.component(draft, hint=hint, nodes=nodes),
         )
         self._surroundings.tell_leader(draft, group)
+        self.origins.append({key: origin for key, origin in draft.origins.items() if key in draft.said})
         return spec

@@ -44,6 +44,8 @@ class Origin:
     line: int | None = None
     column: int | None = None
     """1-based, of a directive in the script."""
+    value: str | None = None
+    """What was said; None for an option without a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +67,18 @@ class ParsedScript:
     """One job; several are the components of a heterogeneous one, of which the first has the script."""
     warnings: tuple[str, ...] = ()
     """Sentences for the user; nothing was refused."""
-    origins: Mapping[str, Origin] = field(default_factory=dict)
-    """Long option name (``time``) to where its value came from (of the last component)."""
+    origins_of: tuple[Mapping[str, Origin], ...] = ()
+    """Of each component: long option name (``time``) to where its value came from."""
+    overruled: frozenset[str] = frozenset()
+    """Options that were said and count for nothing, since others rule them out."""
     client: ClientOptions = ClientOptions()
 
     @property
     def spec(self) -> JobSpec:
         """The job, of a heterogeneous one its first component (the leader)."""
         return self.specs[0]
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """Where the values of the job (of its leader) came from."""
+        return self.origins_of[0]

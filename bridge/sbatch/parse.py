@@ -92,8 +92,9 @@ def _parse(
     components = Components(script, words, variables, context=context, speaker=speaker)
     return ParsedScript(
         specs=components.specs(argv),
+        origins_of=tuple(components.origins),
+        overruled=frozenset(set(draft.origins) - set().union(*components.origins)),
         warnings=tuple(map(_sentence, draft.warnings)),
-        origins=dict(draft.origins),
         client=_client(draft),
     )
 

@@ -41,13 +41,13 @@ class Speaker:
         """Say an option of the script."""
         self.at = word
         if not option.early:
-            self._say(option, value, Origin("script", word.text, word.line, word.column))
+            self._say(option, value, Origin("script", word.text, word.line, word.column, value))
 
     def argument(self, option: Option, value: str | None, word: Word) -> None:
         """Say an argument; those that count early have been said."""
         self.at = word
         if not option.early:
-            self._say(option, value, Origin("argument", word.text))
+            self._say(option, value, Origin("argument", word.text, value=value))
 
     def first_pass(self, words: Sequence[Word]) -> int:
         """Say the arguments before the script, as sbatch does, whichever component they belong to.
@@ -58,7 +58,7 @@ class Speaker:
 
         def say(option: Option, value: str | None, word: Word) -> None:
             self.at = word
-            self._say(option, value, Origin("argument", word.text), as_variable=True)
+            self._say(option, value, Origin("argument", word.text, value=value), as_variable=True)
 
         end = GETOPT.read(words, say)
         self.at = None
@@ -90,7 +90,7 @@ class Speaker:
             self.draft.by_variable.discard(option.key)
             return
         given = None if option.argument is Argument.OPTIONAL and not value else value
-        self._say(option, given, Origin("environment", name))
+        self._say(option, given, Origin("environment", name, value=given))
 
     def _say(self, option: Option, value: str | None, origin: Origin, *, as_variable: bool = False) -> None:
         key = option.key

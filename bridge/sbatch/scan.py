@@ -83,8 +83,7 @@ def directives(script: bytes) -> list[Directives]:
     ``#SBATCH hetjob`` begins another component; what follows on that line is passed over, as by sbatch.
     The script has no NUL byte.
     """
-    header = _HEADER.match(script)
-    end = header.end() if header else 0
+    end = header_end(script)
     found: list[Directives] = []
     lines: list[tuple[int, str, int]] = []
     old_word = old_separator = False
@@ -98,6 +97,12 @@ def directives(script: bytes) -> list[Directives]:
         lines, old_separator = [], separator.group().lower() == "packjob"
     found.append(Directives(tuple(lines), old_word, old_separator))
     return found
+
+
+def header_end(script: bytes) -> int:
+    """Return where the first command stands: directives below it are none."""
+    header = _HEADER.match(script)
+    return header.end() if header else 0
 
 
 def _lines(script: bytes, pattern: re.Pattern[bytes], end: int) -> Iterator[tuple[int, str, int]]:

@@ -19,6 +19,7 @@ from bridge.slurm.port import (
     AccountingState,
     Association,
     Cluster,
+    Forecast,
     NodeStatus,
     PartHealth,
     PartitionStatus,
@@ -62,6 +63,10 @@ class AgentClient:
         """See the port."""
         items = [encode(spec) for spec in specs]
         return decode(Submitted, self.wire.call("submit_het", timeout_s=_SUBMIT_S, specs=items, user=user))
+
+    def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
+        """See the port."""
+        return decode(Forecast, self._read("forecast", spec=encode(spec), user=user))
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """See the port."""

@@ -34,15 +34,27 @@ class Errno(IntEnum):
     ACCESS_DENIED = 2002
     MAX_JOB_COUNT = 2007
     SCRIPT_MISSING = 2009
+    NOT_TOP_PRIORITY = 2013
+    NODE_CONFIG_UNAVAILABLE = 2014
+    PART_CONFIG_UNAVAILABLE = 2015
+    NODES_BUSY = 2016
     INVALID_JOB_ID = 2017
     TRANSITION_STATE_NO_UPDATE = 2020
     ALREADY_DONE = 2021
     IN_STANDBY_MODE = 2027
     DEPENDENCY = 2038
+    LICENSES_UNAVAILABLE = 2040
+    JOB_HELD = 2042
     INVALID_ACCOUNT = 2045
     ACCOUNTING_POLICY = 2050
+    RESERVATION_BUSY = 2055
+    RESERVATION_NOT_USABLE = 2056
     INVALID_QOS = 2066
     INVALID_GRES = 2072
+    NODE_NOT_AVAIL = 2068
+    QOS_THRESHOLD = 2074
+    BURST_BUFFER_WAIT = 2100
+    PARTITION_DOWN = 2101
     JOB_FINISHED = 2084
     INVALID_ARRAY = 2081
     SUBMISSIONS_DISABLED = 2105
@@ -85,6 +97,24 @@ MAYBE_DONE: Final = frozenset(
     }
 )
 """The request left us and no answer came; "Socket timed out" on a submit often made the job."""
+
+QUEUED: Final = frozenset(
+    {
+        Errno.PART_CONFIG_UNAVAILABLE,
+        Errno.NODES_BUSY,
+        Errno.NOT_TOP_PRIORITY,
+        Errno.DEPENDENCY,
+        Errno.LICENSES_UNAVAILABLE,
+        Errno.JOB_HELD,
+        Errno.RESERVATION_BUSY,
+        Errno.RESERVATION_NOT_USABLE,
+        Errno.NODE_NOT_AVAIL,
+        Errno.QOS_THRESHOLD,
+        Errno.BURST_BUFFER_WAIT,
+        Errno.PARTITION_DOWN,
+    }
+)
+"""Reasons to wait: will-run refuses with them, a submission is queued (job_allocate of slurmctld)."""
 
 UNKNOWN_JOB: Final = frozenset({Errno.INVALID_JOB_ID})
 ENDED: Final = frozenset({Errno.ALREADY_DONE, Errno.JOB_FINISHED})

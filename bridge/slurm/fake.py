@@ -34,7 +34,7 @@ from bridge.slurm.fake_queue import (
     rows_of,
     status_of,
 )
-from bridge.slurm.port import Cluster, PartHealth, Submitted
+from bridge.slurm.port import Cluster, Forecast, PartHealth, Submitted
 
 Policy = Callable[[JobSpec, str], str | None]
 """Stands for job_submit.lua: takes the request and its user, returns the refusal's sentence or None."""
@@ -113,6 +113,19 @@ class FakeSlurm(FakeFaults):
             if late is not None:
                 raise late
             return Submitted(job_id=jobs[0].job_id)
+
+    def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
+        """Judge the request, make nothing; a job that isn't held would start now."""
+        with self._lock:
+            late = self.begin("forecast", "slurmctld")
+            job = self._accept(spec, user, leader=False)
+            if late is not None:
+                raise late
+            if spec.hold:
+                return Forecast(waits="Job is in held state, pending scheduler release")
+            return Forecast(
+                start_at=self.clock(), nodes="gpu1", partition=job.partition, cpus=job.tres["cpu"]
+            )
 
     def _accept(self, spec: JobSpec, user: str, *, leader: bool = True) -> FakeJob:
         uid = self.uid_of(user)

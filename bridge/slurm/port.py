@@ -51,6 +51,21 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What slurmctld says of a job that is not made (its will-run)."""
+
+    start_at: datetime | None = None
+    """When it would start; None when slurmctld gives no moment."""
+    nodes: str = ""
+    partition: str = ""
+    cpus: int = 0
+    preempts: tuple[int, ...] = ()
+    """Jobs that would make room."""
+    waits: str = ""
+    """Why it would be queued without a moment, in Slurm's words (will-run refuses it, a submission not)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStatus:
     """One node; GPUs as counts by type."""
 
@@ -162,6 +177,13 @@ class Slurm(Protocol):
         """Submit the components of one heterogeneous job, the leader (who has the script) first.
 
         All or none; the number is the leader's. Errors as of `submit`.
+        """
+        ...
+
+    def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
+        """Have slurmctld and job_submit.lua judge a job as on its submission; nothing is made.
+
+        `SlurmRefused` as of `submit`; `Unsupported` where the agent has no libslurm.
         """
         ...
 

@@ -127,6 +127,13 @@ class Gateway:
         answer = self._ask("POST", "/v1/jobs", query=query, content=script, headers=headers)
         return Job.read(answer.json())
 
+    def look_at(self, script: bytes, *, by: str, query: Query) -> dict[str, Any]:
+        """Have a script looked at by ``jobs:test`` or ``scripts:lint``; nothing is submitted."""
+        headers = {"Content-Type": "text/x-shellscript"}
+        answer = self._ask("POST", f"/v1/{by}", query=query, content=script, headers=headers)
+        found: dict[str, Any] = answer.json()
+        return found
+
     def job(self, job_id: str) -> Job:
         """Return one job, by our id or Slurm's number."""
         return Job.read(self._ask("GET", f"/v1/jobs/{_one_part(job_id)}").json())

@@ -21,6 +21,7 @@ from gateway.cli import (
     env,
     exits,
     jobs,
+    lint,
     login,
     logs,
     report,
@@ -32,7 +33,20 @@ from gateway.cli import (
 )
 from gateway.cli.session import CHECKOUT
 
-COMMANDS: tuple[ModuleType, ...] = (up, down, status, logs, login, submit, jobs, tenants, report, env, test)
+COMMANDS: tuple[ModuleType, ...] = (
+    up,
+    down,
+    status,
+    logs,
+    login,
+    submit,
+    lint,
+    jobs,
+    tenants,
+    report,
+    env,
+    test,
+)
 """Modules of commands, in the order in which ``--help`` lists them; each has ``register(app)``."""
 
 app = typer.Typer(

@@ -14,6 +14,7 @@ from bridge.errors import InputError
 from gateway.cli import exits
 from gateway.cli.client import Gateway, Job
 from gateway.cli.jobs import show, wait_until_ended
+from gateway.cli.preview import show_verdict
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
 
 OWN_OPTIONS: Final = ("--tenant", "--class", "--work-dir", "--idempotency-key", "--as", "--stack", "--json")
@@ -49,6 +50,9 @@ def submit(
         str | None,
         typer.Option("--idempotency-key", help="The same key and script again give the same job."),
     ] = None,
+    test_only: Annotated[
+        bool, typer.Option("--test-only", help="Say when and where it would start; submit nothing.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end; exit 1 unless COMPLETED.")] = False,
     as_user: AsOption = None,
     stack: StackOption = "sluice",
@@ -57,14 +61,19 @@ def submit(
     """Submit a batch script: sluice submit job.sh --gres=gpu:h100:2 --time=5."""
     options, script_arguments = _split(arguments or [])
     _refuse_own(options)
-    wait = wait or bool({"--wait", "-W"} & set(options))  # sbatch's own spelling of the same wish
-    text = _read(script)
+    # sbatch's own spellings of the same wishes
+    wait = wait or bool({"--wait", "-W"} & set(options))
+    test_only = test_only or "--test-only" in options
+    text = read_script(script)
     file_name = None if script == "-" else Path(script).name
     said = {"tenant": tenant, "class": job_class, "work_dir": work_dir, "file_name": file_name}
     request = {name: value for name, value in said.items() if value is not None}
     with Gateway(open_session(stack, as_user)) as gateway:
         key = key or uuid.uuid4().hex
         query = {"arg": options, "script_arg": script_arguments, **request}
+        if test_only:
+            show_verdict(gateway.look_at(text, by="jobs:test", query=query), as_json=as_json)
+            return
         job = gateway.submit_script(text, query=query, idempotency_key=key)
         if wait:
             job = wait_until_ended(gateway, job, quiet=as_json)
@@ -84,7 +93,8 @@ def _report(job: Job, *, as_json: bool, waited: bool) -> None:
         raise typer.Exit(exits.FAILED)
 
 
-def _read(script: str) -> bytes:
+def read_script(script: str) -> bytes:
+    """Return a script's bytes; ``-`` is standard input."""
     if script == "-":
         return sys.stdin.buffer.read(MAX_SCRIPT_BYTES + 1)
     try:

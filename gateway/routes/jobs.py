@@ -5,50 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import anyio.to_thread
 import structlog
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 
 from bridge.errors import Denied, InputError, NotFound, Unavailable
 from bridge.job import BaseState
 from gateway.auth import Caller, Principal
 from gateway.compose import Parts
+from gateway.routes.submission import BODY, Asked
 from gateway.schemas.v1.cursor import cursor_of, job_before
 from gateway.schemas.v1.job import Job, JobPage, job_of
 from gateway.schemas.v1.problem import problems
-from gateway.schemas.v1.submit import SubmitJob
 from gateway.store import intents, jobs
 from gateway.store.jobs import Filter
 from gateway.submit.intent import IntentState
-from gateway.submit.map import Submission, from_json, from_raw
 from gateway.track.arrays import waiting_task
 from gateway.track.record import ID_PREFIX, JOB_ID, JobNumber, JobRecord
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _log = structlog.get_logger(__name__)
 
-RAW_TYPES: Final = ("text/x-shellscript", "application/x-sh", "text/plain", "application/octet-stream")
 _NUMBER: Final = re.compile(
     r"^(?P<number>[1-9][0-9]{0,9})(?:_(?P<task>[0-9]{1,9})|\+(?P<component>[0-9]{1,3}))?$"
 )
 _KEY: Final = re.compile(r"^[\x21-\x7e]{1,255}$")
-
-_BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {"schema": SubmitJob.model_json_schema(by_alias=True)},
-            "text/x-shellscript": {
-                "schema": {"type": "string", "format": "binary"},
-                "example": "#!/bin/bash\n#SBATCH --gpus=h100:1\nnvidia-smi\n",
-            },
-        },
-    }
-}
 
 
 @router.post(
@@ -58,24 +41,14 @@ _BODY: Final[dict[str, Any]] = {
         200: {"model": Job, "description": "The job that the same Idempotency-Key made before"},
         **problems(401, 403, 409, 413, 422, 503),
     },
-    openapi_extra=_BODY,
+    openapi_extra=BODY,
 )
 async def submit_job(
     request: Request,
     response: Response,
     caller: Caller,
+    submission: Asked,
     *,
-    arg: Annotated[
-        list[str], Query(description="Raw body: an option of sbatch, as `--time=10`; repeated.")
-    ] = [],  # noqa: B006
-    script_arg: Annotated[
-        list[str], Query(description="Raw body: an argument of the script itself; repeated.")
-    ] = [],  # noqa: B006
-    work_dir: Annotated[str | None, Query(description="Raw body: absolute; the home by default.")] = None,
-    tenant: Annotated[str | None, Query(description="Raw body: the tenant.")] = None,
-    job_class: Annotated[str | None, Query(alias="class", description="Raw body: the class.")] = None,
-    name: Annotated[str | None, Query(description="Raw body: the job's name.")] = None,
-    file_name: Annotated[str | None, Query(description="Raw body: the script's file name.")] = None,
     idempotency_key: Annotated[
         str | None, Header(description="The same key with the same request is the same job.")
     ] = None,
@@ -83,26 +56,6 @@ async def submit_job(
     """Submit a batch script, as JSON or as the body itself, to run as the caller's Linux user."""
     if idempotency_key is not None and not _KEY.match(idempotency_key):
         raise InputError("Idempotency-Key takes 1 to 255 visible ASCII characters", header="Idempotency-Key")
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    body = await request.body()
-    if content_type in ("application/json", ""):
-        submission = _json(body)
-    elif content_type in RAW_TYPES:
-        submission = from_raw(
-            body,
-            arguments=arg,
-            argv=script_arg,
-            work_dir=work_dir,
-            tenant=tenant,
-            job_class=job_class,
-            name=name,
-            file_name=file_name,
-        )
-    else:
-        raise InputError(
-            f"Content-Type {content_type} is not one of application/json, {', '.join(RAW_TYPES)}",
-            header="Content-Type",
-        )
     accepted = await _parts(request).submitter.submit(submission, user=caller.user, key=idempotency_key)
     response.status_code = 201 if accepted.created else 200
     response.headers["Location"] = f"/v1/jobs/{accepted.job.id}"
@@ -246,13 +199,6 @@ async def _by_number(parts: Parts, number: JobNumber) -> Sequence[JobRecord]:
     if arrays and (task := waiting_task(arrays[0], number.task)) is not None:
         return [task, *found]
     return found
-
-
-def _json(body: bytes) -> Submission:
-    try:
-        return from_json(SubmitJob.model_validate_json(body))
-    except ValidationError as error:
-        raise RequestValidationError(error.errors(include_url=False, include_context=False)) from error
 
 
 def _states(words: Sequence[str]) -> frozenset[BaseState]:

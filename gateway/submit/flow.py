@@ -41,19 +41,19 @@ import anyio.to_thread
 import structlog
 from anyio import CapacityLimiter
 
-from bridge.errors import Conflict, KeyReused, OutcomeUnknown, SluiceError, Unavailable
+from bridge.errors import Conflict, InputError, KeyReused, OutcomeUnknown, SluiceError, Unavailable
 from bridge.policy.request import Decision
-from bridge.sbatch import ParsedScript, parse
+from bridge.sbatch import ParsedScript
 from bridge.slurm.port import Slurm, Submitted
 from gateway.directory import Directory
 from gateway.metrics import Metrics
 from gateway.store import intents, jobs
 from gateway.store.engine import Store
-from gateway.submit import map as mapping
 from gateway.submit.first import first_record
 from gateway.submit.intent import Intent, IntentState
 from gateway.submit.judge import judge
 from gateway.submit.map import Submission
+from gateway.submit.read import Reader
 from gateway.track.flow import Tracker
 from gateway.track.record import JobRecord, admin_comment, id_of_intent
 
@@ -68,16 +68,6 @@ class Accepted:
     created: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where submissions go and come from: names that end in contexts and ids."""
-
-    cluster: Callable[[], str]
-    """The cluster's name; raises `Unavailable` as long as it was never read."""
-    homes_dir: str
-    host: str
-
-
 class Submitter:
     """Carries submissions out, each in a task that outlives its client."""
 
@@ -89,7 +79,7 @@ class Submitter:
         directory: Directory,
         tracker: Tracker,
         metrics: Metrics,
-        place: Place,
+        reader: Reader,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         at_once: int,
@@ -100,7 +90,7 @@ class Submitter:
         self.directory = directory
         self.tracker = tracker
         self.metrics = metrics
-        self.place = place
+        self.reader = reader
         self.clock = clock
         self.new_id = new_id
         self.resolve_s = resolve_s
@@ -142,7 +132,11 @@ class Submitter:
             holder = await self.store.read(partial(intents.by_key, user=user, key=key))
             if holder is not None:
                 return await self._repeated(holder, submission)
-        parsed = self._parse(submission, user)
+        parsed = self.reader.read(submission, user=user)
+        if parsed.client.test_only:
+            raise InputError(
+                "--test-only submits nothing: POST the same to /v1/jobs:test", option="test-only"
+            )
         decisions = [await judge(self.directory, spec, user=user) for spec in parsed.specs]
         intent = self._intent(submission, parsed, user=user, key=key)
         self.active.add(intent.id)
@@ -256,21 +250,6 @@ class Submitter:
             id=id_of_intent(holder.id),
         )
 
-    def _parse(self, submission: Submission, user: str) -> ParsedScript:
-        return parse(
-            submission.script,
-            arguments=mapping.words(submission),
-            argv=submission.argv,
-            variables=submission.environment,
-            context=mapping.context(
-                submission,
-                user=user,
-                homes_dir=self.place.homes_dir,
-                host=self.place.host,
-                now=self.clock(),
-            ),
-        )
-
     def _intent(self, submission: Submission, parsed: ParsedScript, *, user: str, key: str | None) -> Intent:
         intent_id = self.new_id()
         return Intent(
@@ -278,7 +257,7 @@ class Submitter:
             user=user,
             idempotency_key=key,
             body_hash=submission.fingerprint,
-            cluster=self.place.cluster(),
+            cluster=self.reader.place.cluster(),
             specs=tuple(
                 replace(spec, admin_comment=admin_comment("http", intent_id, component))
                 for component, spec in enumerate(parsed.specs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Final
@@ -43,6 +43,16 @@ class Submission:
         """sha256 of all of it: equal for equal requests."""
         parts = asdict(self) | {"script": self.script.hex()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where submissions go and come from: names that end in contexts and ids."""
+
+    cluster: Callable[[], str]
+    """The cluster's name; raises `Unavailable` as long as it was never read."""
+    homes_dir: str
+    host: str
 
 
 def from_json(body: SubmitJob) -> Submission:
@@ -105,14 +115,15 @@ def words(submission: Submission) -> tuple[str, ...]:
     return (*submission.arguments, *fields)
 
 
-def context(submission: Submission, *, user: str, homes_dir: str, host: str, now: datetime) -> SubmitContext:
+def context(submission: Submission, *, user: str, place: Place, now: datetime) -> SubmitContext:
     """Return what sbatch would read from its process, for a fresh login of `user`."""
-    home = f"{homes_dir}/{user}"
+    home = f"{place.homes_dir}/{user}"
     return SubmitContext(
         user=user,
         home=home,
         work_dir=submission.work_dir or home,
-        host=host,
+        host=place.host,
+        cluster=place.cluster(),
         now=now,
         environment=submission.environment,
         login_environment={

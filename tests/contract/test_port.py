@@ -93,6 +93,17 @@ def test_a_heterogeneous_job_is_made_whole_or_not_at_all(scene: Scene) -> None:
     assert not [record for record in scene.slurm.jobs() if record.name == good.name]
 
 
+def test_a_forecast_makes_no_job(scene: Scene) -> None:
+    before = {record.job_id for record in scene.slurm.jobs()}
+    spec = scene.spec(name=f"forecast-{uuid4().hex}")
+    found = scene.slurm.forecast(spec, user=scene.user)
+    assert found.waits or (found.start_at and found.nodes and found.partition and found.cpus), found
+    assert scene.slurm.forecast(replace(spec, hold=True), user=scene.user).waits
+    bad = replace(spec, partition="no-such-partition")
+    assert errno_of(lambda: scene.slurm.forecast(bad, user=scene.user)) == Errno.INVALID_PARTITION
+    assert not [job for job in scene.slurm.jobs() if job.name == spec.name and job.job_id not in before]
+
+
 def test_a_cancelled_job_says_who_did_it(scene: Scene) -> None:
     job_id = scene.slurm.submit(scene.spec(ends_with=None), user=scene.user).job_id
     scene.running(job_id)

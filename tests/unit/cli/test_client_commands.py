@@ -269,3 +269,45 @@ def test_a_job_that_completes_its_epilog_has_not_ended() -> None:
     assert not Job.read(job_json(flags=["COMPLETING"])).ended
     assert not Job.read(job_json(state="UNKNOWN")).ended
     assert Job.read(job_json()).ended
+
+
+VERDICT = {
+    "verdict": "would-start",
+    "estimated_start": "2026-11-30T12:00:00Z",
+    "reason": "",
+    "components": [
+        {
+            "name": "train",
+            "partition": "h100",
+            "gpus": 2,
+            "cpus": 4,
+            "nodes": "gpu1",
+            "estimated_start": "2026-11-30T12:00:00Z",
+            "reason": "",
+        }
+    ],
+    "warnings": [],
+}
+
+
+def test_submit_test_only_asks_for_the_verdict_and_submits_nothing(sluice: Sluice, door: Door) -> None:
+    door.always(200, VERDICT)
+    said = sluice("submit", "--test-only", "-", "--time=5", stdin=b"#!/bin/sh\n")
+    assert said.code == 0, said
+    assert [request.url.path for request in door.asked] == ["/v1/jobs:test"]
+    assert "would start at 2026-11-30T12:00:00Z on gpu1" in said.out
+
+
+def test_lint_shows_what_is_asked_and_the_hints(sluice: Sluice, door: Door) -> None:
+    asked = {"option": "time", "value": "90", "source": "script", "text": "--time=90", "line": 2, "column": 9}
+    found = {
+        "components": [[asked]],
+        "warnings": [],
+        "hints": [{"message": "--time=90 is 90 minutes", "line": 2}],
+    }
+    door.always(200, found)
+    said = sluice("lint", "-", stdin=b"#!/bin/sh\n#SBATCH --time=90\n")
+    assert said.code == 0, said
+    assert door.asked[0].url.path == "/v1/scripts:lint"
+    assert "--time=90  (line 2)" in said.out
+    assert "hint: line 2: --time=90 is 90 minutes" in said.out

@@ -21,8 +21,9 @@ from gateway.directory import Directory, Documents, TenantState
 from gateway.metrics import Metrics
 from gateway.store.engine import Store
 from gateway.store.schema import migrate
-from gateway.submit.flow import Place, Submitter
-from gateway.submit.map import Submission
+from gateway.submit.flow import Submitter
+from gateway.submit.map import Place, Submission
+from gateway.submit.read import Reader
 from gateway.submit.replay import Replay
 from gateway.track.flow import Tracker
 
@@ -151,7 +152,9 @@ async def gateway(
         directory=directory,
         tracker=tracker,
         metrics=metrics,
-        place=Place(cluster=lambda: tracker.mirror.cluster, homes_dir="/home", host="gateway"),
+        reader=Reader(
+            Place(cluster=lambda: tracker.mirror.cluster, homes_dir="/home", host="gateway"), clock
+        ),
         clock=clock,
         new_id=lambda: str(ULID()),
         at_once=4,

@@ -146,6 +146,8 @@ def test_an_idempotency_key_gives_the_same_job_again(world: WorldMaker) -> None:
 
 ROUTES = [
     ("POST", "/v1/jobs"),
+    ("POST", "/v1/jobs:test"),
+    ("POST", "/v1/scripts:lint"),
     ("GET", "/v1/jobs"),
     ("GET", "/v1/jobs/{id}"),
     ("DELETE", "/v1/jobs/{id}"),

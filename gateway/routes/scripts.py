@@ -1,0 +1,38 @@
+"""``/v1/scripts:lint`` and ``/v1/jobs:test``: look at a submission without making it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+
+from bridge.sbatch import hints
+from gateway.auth import Caller
+from gateway.compose import Parts
+from gateway.routes.submission import BODY, Asked
+from gateway.schemas.v1.preview import JobTest, Lint, lint_of, test_of
+from gateway.schemas.v1.problem import problems
+
+router = APIRouter(prefix="/v1", tags=["jobs"])
+
+
+@router.post("/scripts:lint", responses=problems(401, 413, 422, 503), openapi_extra=BODY)
+async def lint_script(request: Request, caller: Caller, submission: Asked) -> Lint:
+    """Say what a script asks, after precedence, and what may be meant otherwise; Slurm is not asked.
+
+    A script that sbatch would refuse is answered with the problem that its submission would get.
+    """
+    parsed = _parts(request).preview.reader.read(submission, user=caller.user)
+    return lint_of(parsed, hints(submission.script, parsed))
+
+
+@router.post("/jobs:test", responses=problems(401, 403, 413, 422, 503), openapi_extra=BODY)
+async def test_job(request: Request, caller: Caller, submission: Asked) -> JobTest:
+    """Say whether, when and where a job would start, or why it would wait; nothing is submitted.
+
+    It takes what `POST /v1/jobs` takes. A job that would be refused is answered with the same problem.
+    """
+    return test_of(await _parts(request).preview.of(submission, user=caller.user))
+
+
+def _parts(request: Request) -> Parts:
+    parts: Parts = request.app.state.parts
+    return parts
