@@ -25,6 +25,7 @@ from gateway.ledger.flow import Ledger
 from gateway.logs import Logs
 from gateway.metrics import Metrics
 from gateway.readiness import Readiness
+from gateway.site import read_site
 from gateway.store.engine import Store
 from gateway.submit.flow import Submitter
 from gateway.submit.map import Place
@@ -85,7 +86,10 @@ def compose(
         poll_max_s=settings.poll_max_s,
     )
     place = Place(
-        cluster=lambda: tracker.mirror.cluster, homes_dir=settings.homes_dir, host=socket.gethostname()
+        cluster=lambda: tracker.mirror.cluster,
+        homes_dir=settings.homes_dir,
+        host=socket.gethostname(),
+        site_options=read_site(settings.site_file).options(),
     )
     reader = Reader(place, clock)
     submitter = Submitter(

@@ -5,6 +5,7 @@ Every age and time-out is a setting, so that tests can shorten it. Durations are
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
@@ -29,6 +30,8 @@ class Settings(BaseSettings):
     bridge_socket: str = BRIDGE_SOCKET
     files_socket: str = FILES_SOCKET
     homes_dir: str = HOMES_DIR
+    site_file: Path | None = None
+    """YAML with the site's own settings, see `gateway.site`."""
 
     poll_min_s: Seconds = 1.0
     """Between two listings of slurmctld while jobs change."""

@@ -26,7 +26,7 @@ _OTHERWISE: Final = frozenset(
         *("open_mode", "profile", "mail_type", "mem_bind", "gpu_freq", "site"),
         *("spread", "use_min_nodes", "gres_flags", "oversubscribe", "exclusive", "oom_kill_step"),
         *("spread_segments", "consolidate_segments", "expedited_requeue", "step_manager"),
-        "kill_on_invalid_dependency",
+        *("kill_on_invalid_dependency", "nodelist", "exclude"),
     )
 )
 """Fields that are not handed over as they are."""
@@ -143,6 +143,9 @@ def _add_lists(job: Body, spec: JobSpec) -> None:
     if spec.profile is not None:
         words = [word.strip().upper() for word in spec.profile.split(",")]
         job["profile"] = ["ENERGY", "LUSTRE", "NETWORK", "TASK"] if words == ["ALL"] else words
+    for key, hosts in (("required_nodes", spec.nodelist), ("excluded_nodes", spec.exclude)):
+        if hosts is not None:
+            job[key] = [hosts]
     if spec.mail_type:
         job["mail_type"] = list(_each(spec.mail_type, _MAIL, "mail_type"))
     if spec.mem_bind is not None:

@@ -10,5 +10,6 @@ from __future__ import annotations
 from bridge.sbatch.context import Origin, ParsedScript, SubmitContext
 from bridge.sbatch.hints import Hint, hints
 from bridge.sbatch.parse import parse
+from bridge.sbatch.site import SiteOption
 
-__all__ = ["Hint", "Origin", "ParsedScript", "SubmitContext", "hints", "parse"]
+__all__ = ["Hint", "Origin", "ParsedScript", "SiteOption", "SubmitContext", "hints", "parse"]

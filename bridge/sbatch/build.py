@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bridge.job import JobSpec
-from bridge.sbatch import gres, layout, nodes
+from bridge.sbatch import gres, layout, nodes, site
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.gres_counts import Counts
@@ -90,6 +90,7 @@ def build(
 
 def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[str, object]:
     return {
+        "site": site.of_prolog(draft.site),
         "licenses": _joined(draft.licenses, draft.resources),
         "clusters": _other_clusters(draft.clusters, context.cluster),
         "propagate": None if draft.propagate == "NONE" else draft.propagate,

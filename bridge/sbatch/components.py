@@ -18,7 +18,7 @@ from bridge.sbatch.context import Origin, SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.environment import Surroundings
 from bridge.sbatch.refusal import BAD_OPTION, Refusal, Unsupported
-from bridge.sbatch.say import GETOPT, Speaker
+from bridge.sbatch.say import Speaker
 from bridge.sbatch.scan import OLD_SEPARATOR, OLD_WORD, Directives, Word, directives
 
 LARGEST: Final = 128
@@ -90,7 +90,7 @@ class Components:
         draft.warnings += [OLD_WORD] * part.old_word
         if part.old_separator and OLD_SEPARATOR not in draft.warnings:
             draft.warnings.append(OLD_SEPARATOR)
-        end = GETOPT.read(words, self._speaker.directive)
+        end = self._speaker.getopt.read(words, self._speaker.directive)
         if end < len(words):
             word = self._speaker.at = words[end]
             raise Refusal(
@@ -102,7 +102,7 @@ class Components:
     def _read_rest(self) -> bool:
         """Say the variables and this component's arguments; return whether the arguments have more."""
         self._speaker.variables(self._variables)
-        end = GETOPT.read(self._words, self._speaker.argument)
+        end = self._speaker.getopt.read(self._words, self._speaker.argument)
         more = end < len(self._words) and self._words[end].text == SEPARATOR
         if more:
             self._words = self._words[end + 1 :]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from bridge.job import JobSpec
+from bridge.sbatch.site import SiteOption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class SubmitContext:
     """Name of the script's file; None = it came without one (stdin), so the job is named ``sbatch``."""
     gres_types: frozenset[str] | None = None
     """GresTypes of the cluster; None = not known: then slurmctld judges names of generic resources."""
+    site_options: tuple[SiteOption, ...] = ()
+    """Options of the site's SPANK plugins."""
     cluster: str | None = None
     """Slurm's name of the cluster, for ``--clusters``; None = not known."""
 

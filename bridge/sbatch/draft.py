@@ -140,6 +140,8 @@ class Draft:
     wckey: str | None = None
     wrap: str | None = None
 
+    site: dict[str, str | None] = field(default_factory=dict)
+    """Variables of the site's SPANK options to what was said."""
     said: dict[str, bool] = field(default_factory=dict)
     """Option key to whether the environment said it last; an option that was reset isn't in it."""
     by_variable: set[str] = field(default_factory=set)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bridge.sbatch import layout
+from bridge.sbatch import layout, site
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.draft import Draft
@@ -59,6 +59,7 @@ class Surroundings:
         """
         own = self._own
         own |= _submission(draft, self._context)
+        own |= site.of_job(draft.site)
         own |= {} if hint is None else {"SLURM_HINT": hint}
         for name, value in _said(draft).items():
             own.setdefault(name, value)

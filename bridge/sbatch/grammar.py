@@ -77,6 +77,10 @@ def _file(draft: Draft, option: Option, text: str | None) -> None:
     setattr(draft, option.into[0], "/dev/null" if lower(text or "") == "none" else text)
 
 
+def _site(draft: Draft, option: Option, text: str | None) -> None:
+    draft.site[option.into[0]] = text
+
+
 def _root_only(draft: Draft, option: Option, text: str | None) -> None:
     raise bad_option(f"--{option.name} only permitted by root user", option=option.key)
 
@@ -133,6 +137,7 @@ GRAMMARS: Final[Mapping[str, tuple[Grammar, str]]] = MappingProxyType(
         "root-only": (_root_only, "not for users"),
         "segment": (conduct.segment, "a count"),
         "signal": (conduct.signal, "`[R][B][:]NAME|NUMBER[@SECONDS]`"),
+        "site": (_site, "what the plugin takes"),
         "sockets-cores-threads": (placement.layout, "`SOCKETS[:CORES[:THREADS]]`, each a count or `*`"),
         "switches": (placement.switches, "`N[@DURATION]`"),
         "tally": (_tally, "no value"),

@@ -20,6 +20,7 @@ from bridge.sbatch.draft import Draft
 from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
 from bridge.sbatch.say import Speaker
 from bridge.sbatch.scan import Word
+from bridge.sbatch.site import getopt
 
 _PREFIX: Final = re.compile(r"^sbatch: (?:error: |fatal: |warning: )?")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -59,7 +60,7 @@ def parse(
     draft = Draft(
         work_dir=context.work_dir, planesize=variables.get("SLURM_DIST_PLANESIZE", ""), now=context.now
     )
-    speaker = Speaker(draft)
+    speaker = Speaker(draft, getopt(context.site_options))
     try:
         return _parse(script, tuple(arguments), tuple(argv), variables, context=context, speaker=speaker)
     except Refusal as refusal:

@@ -21,10 +21,8 @@ from bridge.sbatch.options import BY_KEY, EARLY_VARIABLES, OPTIONS, VARIABLES, O
 from bridge.sbatch.refusal import BAD_OPTION, Refusal, Unsupported
 from bridge.sbatch.scan import Word
 
-_ADVICE: Final = 'Try "sbatch --help" for more information'
-
-GETOPT: Final = Getopt(OPTIONS, advice=_ADVICE)
-_READ: Final = {option.key: GRAMMARS[option.grammar][0] for option in reversed(OPTIONS)}
+_READ: Final = {name: read for name, (read, _) in GRAMMARS.items()}
+_GRAMMAR_OF: Final = {option.key: option.grammar for option in reversed(OPTIONS)}
 _DROPPED: Final = "SBATCH_POWER"
 """sbatch knows the variable but no option for it any more, and exits without a word."""
 
@@ -32,8 +30,9 @@ _DROPPED: Final = "SBATCH_POWER"
 class Speaker:
     """Says options to one draft and remembers where it is."""
 
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, getopt: Getopt[Option]) -> None:
         self.draft = draft
+        self.getopt = getopt
         self.at: Word | None = None
         self._variable: str | None = None
 
@@ -60,7 +59,7 @@ class Speaker:
             self.at = word
             self._say(option, value, Origin("argument", word.text, value=value), as_variable=True)
 
-        end = GETOPT.read(words, say)
+        end = self.getopt.read(words, say)
         self.at = None
         return end
 
@@ -97,7 +96,7 @@ class Speaker:
         self.draft.origins[key] = origin
         if value is not None and not value.isascii() and not _is_text(value):
             raise Unsupported(key, "the value is not UTF-8 text")
-        _READ[key](self.draft, option, value)
+        _READ[_GRAMMAR_OF.get(key, option.grammar)](self.draft, option, value)
         by_variable = as_variable or origin.source == "environment"
         self.draft.said[key] = by_variable
         if by_variable:

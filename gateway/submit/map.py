@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from bridge.errors import InputError
-from bridge.sbatch import SubmitContext
+from bridge.sbatch import SiteOption, SubmitContext
 from gateway.schemas.v1.submit import OptionValue, SubmitJob
 
 LOGIN_PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games"
@@ -53,6 +53,8 @@ class Place:
     """The cluster's name; raises `Unavailable` as long as it was never read."""
     homes_dir: str
     host: str
+    site_options: tuple[SiteOption, ...] = ()
+    """Options of the site's SPANK plugins."""
 
 
 def from_json(body: SubmitJob) -> Submission:
@@ -124,6 +126,7 @@ def context(submission: Submission, *, user: str, place: Place, now: datetime) -
         work_dir=submission.work_dir or home,
         host=place.host,
         cluster=place.cluster(),
+        site_options=place.site_options,
         now=now,
         environment=submission.environment,
         login_environment={

@@ -118,3 +118,8 @@ def test_what_policy_looks_at_is_plain() -> None:
     judged = native_job.judged(dataclasses.replace(PLAIN, time_limit_min=UNLIMITED), uid=1, gid=2)
     assert judged["time_limit"] == 0xFFFFFFFF
     assert all(value is None or isinstance(value, str | bytes | int) for value in judged.values())
+
+
+def test_node_lists_are_lists_for_slurmrestd_which_warns_of_a_text() -> None:
+    job = rest(nodelist="gpu[1-2]", exclude="gpu3")
+    assert (job["required_nodes"], job["excluded_nodes"]) == (["gpu[1-2]"], ["gpu3"])

@@ -33,6 +33,10 @@ def test_every_row_has_a_grammar_and_fields_of_the_draft() -> None:
         assert (option.support is Support.REFUSED) == (option.grammar in ("never", "root-only")), option.name
 
 
+def test_no_row_of_sbatch_is_a_site_s() -> None:
+    assert not [option.name for option in OPTIONS if option.grammar == "site"]
+
+
 def test_flags_take_no_value() -> None:
     flags = {"flag", "tally", "no-requeue", "oversubscribe"}
     for option in OPTIONS:
