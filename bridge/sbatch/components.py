@@ -57,6 +57,9 @@ class Components:
         self._variables = variables
         self._context = context
         self._speaker = speaker
+        # Looked for once: a script may be long, and a job may have many components.
+        wrapped = speaker.draft.wrap is not None
+        self._has_foreign = not wrapped and (b"#PBS" in script or b"#BSUB" in script)
         self._file = (context.file_name or "stdin").rpartition("/")[2]
         self._surroundings = Surroundings(context)
         self.origins: list[Mapping[str, Origin]] = []
@@ -96,8 +99,9 @@ class Components:
             raise Refusal(
                 f"sbatch: error: Invalid directive found in batch script: {word.text}", exit_code=BAD_OPTION
             )
-        if draft.wrap is None:
+        if self._has_foreign:
             self._speaker.foreign(self._script, self._file)
+        self._speaker.at = None
 
     def _read_rest(self) -> bool:
         """Say the variables and this component's arguments; return whether the arguments have more."""

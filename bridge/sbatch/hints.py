@@ -34,6 +34,7 @@ class Hint:
 def hints(script: bytes, parsed: ParsedScript) -> tuple[Hint, ...]:
     """Return the hints, those about lines first."""
     found = [*_lines(script), *_values(parsed), *_overruled(parsed), *_missing(parsed)]
+    found = list(dict.fromkeys(found))  # components share what the first one says
     return tuple(sorted(found, key=lambda hint: hint.line or 10**9)[:MOST])
 
 
