@@ -223,15 +223,12 @@ class Builder:
 
 def remove_older(client: docker.DockerClient, name: str, *, keep: int) -> tuple[str, ...]:
     """Remove all but the newest `keep` builds of an image, and none that a container uses."""
-    removed = []
+    # The plain listing: the SDK's own asks about each image again, and fails when one is gone by then.
     with calling(f"docker image ls {name}"):
-        builds = client.images.list(name, filters={"label": LABEL_IMAGE})
-    builds.sort(key=lambda image: str(image.attrs["Created"]), reverse=True)
-    for image in builds[keep:]:
-        for reference in image.tags:
-            if _removed(client, reference):
-                removed.append(reference)
-    return tuple(removed)
+        builds = client.api.images(name, filters={"label": LABEL_IMAGE})
+    builds.sort(key=lambda image: int(image["Created"]), reverse=True)
+    references = [reference for image in builds[keep:] for reference in image["RepoTags"] or []]
+    return tuple(reference for reference in references if _removed(client, reference))
 
 
 def _removed(client: docker.DockerClient, reference: str) -> bool:
@@ -253,7 +250,6 @@ def remove_images(client: docker.DockerClient) -> tuple[str, ...]:
     Build stages have the label too, and no name.
     """
     with calling("docker image ls"):
-        labelled = client.images.list(filters={"label": LABEL_IMAGE})
-        found = [*labelled, *client.images.list(BASE_NAME)]
-    references = [reference for image in found for reference in image.tags or [str(image.id)]]
+        found = [*client.api.images(filters={"label": LABEL_IMAGE}), *client.api.images(BASE_NAME)]
+    references = [reference for image in found for reference in image["RepoTags"] or [image["Id"]]]
     return tuple(reference for reference in references if _removed(client, reference))
