@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic.config import JsonDict
 
 from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
@@ -39,19 +40,24 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
+def _none_of(names: frozenset[str]) -> JsonDict:
+    return {"not": {"enum": [*sorted(names)]}}
+
+
 class Document(BaseModel):
     """What all parts of a tenant document have in common: frozen, and no unknown key."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Member(Document):
     """A person of the tenant, a Linux user on login and GPU nodes."""
 
-    user: UserName
+    user: Annotated[UserName, Field(json_schema_extra=_none_of(RESERVED_USERS))]
     uid: Uid | None = None
     """Fixed uid; without it the bridge gives one from its range and never gives it again."""
     role: Role = "member"
+    """A manager may end the tenant's jobs."""
     subject: str | None = None
     """OIDC subject, when it isn't the user name."""
     default: Annotated[bool, Field(strict=True)] = False
@@ -69,7 +75,9 @@ class FlavorGrant(Document):
     """GPUs of one flavor. All numbers are GPUs; ``guarantee <= limit``."""
 
     guarantee: Annotated[int, Field(strict=True, ge=0)] = 0
+    """GPUs that production jobs can always have; at most `limit`."""
     limit: Count
+    """GPUs of this flavor that all jobs together may use at once."""
     lendable: Annotated[bool, Field(strict=True)] = True
     """Whether unused guaranteed GPUs may be lent to others."""
 
@@ -103,12 +111,17 @@ class Limits(Document):
     """Limits beside GPUs; None means no limit of the tenant's own."""
 
     max_walltime_min: Count | None = None
+    """Longest time limit of a job, in minutes."""
     default_walltime_min: Count | None = None
     """Time limit of a job that names none; without it, the class's own (`bridge.policy.classes`)."""
     max_running_jobs: Count | None = None
+    """Jobs of the tenant that run at once."""
     max_submitted_jobs: Count | None = 5000
+    """Jobs of the tenant that are queued or running."""
     max_submitted_jobs_per_user: Count | None = 1000
+    """Jobs of one user in this tenant that are queued or running."""
     max_gpus_per_job: Count | None = None
+    """GPUs in one job."""
 
     @model_validator(mode="after")
     def _default_within(self) -> Self:
@@ -124,13 +137,20 @@ class Limits(Document):
 class Tenant(Document):
     """One tenant, whole. In Slurm it is the account of the same name."""
 
-    name: Name
+    name: Annotated[Name, Field(json_schema_extra=_none_of(RESERVED_NAMES))]
+    """The tenant and its account in Slurm."""
     display_name: str = ""
+    """For people."""
     parent: Name | None = None
+    """The tenant above this one; its limits hold for all below it."""
     weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
     """Fair-share weight among siblings (Slurm's RawShares)."""
     members: tuple[Member, ...] = ()
-    flavors: dict[FlavorName, FlavorGrant] = {}
+    """The people; the same user may be a member of several tenants."""
+    flavors: Annotated[
+        dict[FlavorName, FlavorGrant], Field(json_schema_extra={"additionalProperties": False})
+    ] = {}
+    """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
 

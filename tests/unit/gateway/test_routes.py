@@ -9,6 +9,7 @@ import pytest
 
 from bridge.errors import SlurmRefused, Unavailable
 from bridge.job import JobSpec
+from bridge.policy.tenant_schema import tenant_schema
 from tests.unit.gateway.conftest import World, WorldMaker
 from tests.unit.gateway.rig import SCRIPT, until
 
@@ -114,6 +115,7 @@ ROUTES = [
     ("GET", "/v1/whoami"),
     ("GET", "/v1/reports/usage"),
 ]
+OPEN = [("GET", "/v1/schemas/tenant")]
 
 
 def test_nothing_is_answered_without_a_valid_key(world: WorldMaker) -> None:
@@ -141,7 +143,17 @@ def test_every_route_of_the_api_is_in_the_test_above(world: WorldMaker) -> None:
                 if path.startswith("/v1")
                 for method in methods
             }
-            assert found == {route for route in ROUTES if "stderr" not in route[1]}
+            assert found == {route for route in [*ROUTES, *OPEN] if "stderr" not in route[1]}
+
+    asyncio.run(story())
+
+
+def test_the_schema_of_a_tenant_is_given_to_everybody(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            answer = await w.anonymous.get("/v1/schemas/tenant")
+            assert answer.headers["content-type"] == "application/schema+json"
+            assert answer.json() == tenant_schema()
 
     asyncio.run(story())
 
