@@ -31,6 +31,9 @@ RESERVED_USERS: Final = frozenset(
 TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
 """DNS label, at most 30 characters: ``production-<tenant>`` stays below Slurm's 40 bytes."""
 
+MAX_DISPLAY: Final = 200
+"""Characters of a display name."""
+
 Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
 UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
 """A Linux user name as useradd accepts it, at most 31 characters."""
@@ -153,6 +156,16 @@ class Tenant(Document):
     """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
+
+    @field_validator("display_name")
+    @classmethod
+    def _printable(cls, text: str) -> str:
+        if not text.isprintable() or len(text) > MAX_DISPLAY:
+            raise ValueError(
+                f"display_name has line breaks or characters that can't be shown, or more than {MAX_DISPLAY};"
+                " write plain words"
+            )
+        return text
 
     @field_validator("name")
     @classmethod

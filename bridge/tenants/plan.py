@@ -32,6 +32,8 @@ class Action:
     kind: Kind
     name: str
     detail: str = ""
+    drift: bool = False
+    """Whether it is to be done without any change of a document: somebody else changed Slurm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

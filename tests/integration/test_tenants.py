@@ -67,7 +67,8 @@ def test_a_document_becomes_limits_in_slurm_and_applying_it_again_changes_nothin
     assert set(user["QOS"].split(",")) == {"training", "development", "batch"}
     assert user["MaxSubmit"] == "20"
     assert command(stack, "apply", "-", document=tenant.document) == {"plan": []}
-    assert command(stack, "validate", "-", document=tenant.document) == {"plan": []}
+    seen = command(stack, "validate", "-", document=tenant.document)
+    assert (seen["plan"], seen["changes"]) == ([], [])
 
 
 def test_a_wrong_document_is_refused_with_its_place_and_changes_nothing(
@@ -96,6 +97,37 @@ def test_what_somebody_changed_by_sacctmgr_is_put_back(stack: Stack, tenant: Own
         "the bridge puts the tenant's associations back",
         deadline_s=90,
     )
+
+
+def test_a_document_by_http_is_in_force_in_slurm_when_it_is_answered(stack: Stack, tenant: OwnTenant) -> None:
+    """Made for a revision, shown first, recorded; nobody without an administrator's key has a say."""
+    path, members = f"/v1/tenants/{tenant.name}", dict(tenant.document)
+    with stack.administrator() as http:
+        first = http.get(path)
+        wider = {**members, "flavors": {"h100": {"limit": 5}}}
+        plan = http.put(path, json=wider, params={"dry_run": "true"}).json()["plan"]
+        assert ("change", "association", tenant.name) in [
+            (step["action"], step["kind"], step["name"]) for step in plan
+        ]
+        assert "h100=8" in association(stack, tenant.name)["GrpTRES"]
+        done = http.put(path, json=wider, headers={"If-Match": first.headers["etag"]})
+        assert done.status_code == 200, done.text
+        assert "h100=5" in association(stack, tenant.name)["GrpTRES"]
+        late = http.put(path, json=members, headers={"If-Match": first.headers["etag"]})
+        assert late.status_code == 412, late.text
+    with stack.client(tenant.user) as member:
+        assert member.http.put(path, json=members).status_code == 403
+    (newest, *_) = command(stack, "history", tenant.name)["entries"]
+    assert (newest["change"], newest["actor"].partition(" ")[0]) == ("change", "http:administrator")
+
+
+def test_drift_is_shown_before_it_is_put_back(stack: Stack, tenant: OwnTenant) -> None:
+    sacctmgr(stack, "modify", "account", tenant.name, "set", "Fairshare=3")
+    sources = command(stack, "validate", "-", document=tenant.document)["plan"]
+    shown = [step for step in sources if step["name"] == tenant.name]
+    if shown:  # else the bridge was faster
+        assert (shown[0]["drift"], "shares 3 -> 1" in shown[0]["detail"]) == (True, True)
+    wait_for(lambda: association(stack, tenant.name)["Share"] == "1", "it is put back", deadline_s=90)
 
 
 def test_who_leaves_submits_no_more_and_loses_the_association_only_after_the_last_job(

@@ -192,6 +192,17 @@ class Stack:
         with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as http:
             yield GatewayClient(http, user)
 
+    @contextmanager
+    def administrator(self) -> Iterator[httpx.Client]:
+        """Speak HTTP with an administrator's key."""
+        made = self.python(
+            "gateway", "gateway.keys", "create", "--admin", "--user", "administrator", "--label", "test"
+        )
+        assert made.returncode == 0, made.text
+        headers = {"Authorization": f"Bearer {made.stdout.split()[-1]}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False) as http:
+            yield http
+
     def apply(self, document: Mapping[str, Any]) -> Ran:
         """Apply one tenant document through the bridge; the caller judges the answer."""
         text = yaml.safe_dump(dict(document), sort_keys=False)

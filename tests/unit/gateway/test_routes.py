@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import httpx
@@ -112,6 +113,9 @@ ROUTES = [
     ("GET", "/v1/jobs/{id}/stdout"),
     ("GET", "/v1/jobs/{id}/stderr"),
     ("GET", "/v1/tenants"),
+    ("GET", "/v1/tenants/{id}"),
+    ("PUT", "/v1/tenants/{id}"),
+    ("DELETE", "/v1/tenants/{id}"),
     ("GET", "/v1/whoami"),
     ("GET", "/v1/reports/usage"),
 ]
@@ -138,7 +142,7 @@ def test_every_route_of_the_api_is_in_the_test_above(world: WorldMaker) -> None:
         async with world() as w:
             described = (await w.anonymous.get("/openapi.json")).json()["paths"]
             found = {
-                (method.upper(), path.replace("{job}", "{id}").replace("{stream}", "stdout"))
+                (method.upper(), re.sub(r"\{(job|name)\}", "{id}", path).replace("{stream}", "stdout"))
                 for path, methods in described.items()
                 if path.startswith("/v1")
                 for method in methods
