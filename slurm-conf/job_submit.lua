@@ -94,6 +94,25 @@ end
 
 local rules = last_good_table()
 
+-- What is noted below mode enforce ----------------------------------------------------------------
+
+local observed = {} -- tenant and rule to how often, since this script was loaded
+
+-- What the rules would have said is logged and, in mode warn, told the user.
+local function note(tenant, refusal)
+	if type(refusal) ~= "table" or not refusal.rule then
+		slurm.log_error("sluice: job_submit.lua failed: %s", tostring(refusal))
+		return
+	end
+	local key = tenant.name .. " " .. refusal.rule
+	observed[key] = (observed[key] or 0) + 1
+	slurm.log_info("sluice: mode %s of tenant %s: rule %s, %d times by now: %s",
+		tenant.mode, tenant.name, refusal.rule, observed[key], refusal.sentence)
+	if tenant.mode == "warn" then
+		slurm.log_user("%s", refusal.sentence)
+	end
+end
+
 -- Words --------------------------------------------------------------------------------------------
 
 local function refuse(rule, sentence, ...)
@@ -428,6 +447,29 @@ local function decide(request)
 	return decision
 end
 
+-- Modes --------------------------------------------------------------------------------------------
+
+-- The tenant that is asked, else the user's default one; nil for a stranger, who meets the rules.
+local function asked_tenant(request)
+	local user = rules.users[request.user]
+	if user then
+		return rules.tenants[user.member[request.account] and request.account or user.default]
+	end
+end
+
+-- The decision, nil when the job goes on as it was asked.
+local function judged(request)
+	local tenant = asked_tenant(request)
+	if not tenant or tenant.mode == "enforce" then
+		return decide(request)
+	end
+	local fine, refusal = pcall(decide, request)
+	if not fine then
+		note(tenant, refusal)
+	end
+	return nil
+end
+
 -- Slurm's side -------------------------------------------------------------------------------------
 
 local function number32(value)
@@ -470,7 +512,10 @@ local function submitted(desc)
 	if not rules then
 		refuse("table.missing", "no tenants are set up yet, so nobody may submit; tell the administrator")
 	end
-	local decision = decide(request_of(desc))
+	local decision = judged(request_of(desc))
+	if not decision then
+		return
+	end
 	for _, field in ipairs(FILLED) do
 		if decision[field] ~= desc[field] then
 			desc[field] = decision[field]
@@ -511,7 +556,10 @@ local function modified(desc, job)
 	for field, value in pairs(change) do
 		request[field] = value
 	end
-	local decision = decide(request)
+	local decision = judged(request)
+	if not decision then
+		return
+	end
 	for _, field in ipairs(FILLED) do
 		if change[field] and decision[field] ~= change[field] then
 			desc[field] = decision[field]

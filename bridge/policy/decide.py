@@ -16,21 +16,26 @@ from dataclasses import replace
 from bridge.job import UNLIMITED, Minutes
 from bridge.policy.classes import class_of_qos, qos_name
 from bridge.policy.gpus import GpuRequest, Refused, least_gpus, least_nodes, read_gpus, shown, typed
-from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request
+from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request, Tolerated, Verdict
 from bridge.policy.table import PolicyTable, TenantRules
-from bridge.policy.tenant import JobClass
+from bridge.policy.tenant import JobClass, Mode
 from bridge.wellknown import PRODUCTION_QOS_PREFIX
 
 
-def decide(table: PolicyTable, request: Request) -> Decision | Refusal:
+def decide(table: PolicyTable, request: Request) -> Verdict:
     """Decide about one job, or one component of a het job; each array task counts as a job."""
+    mode = _mode(table, request)
+    verdict: Decision | Refusal
     try:
-        return _decide(table, request)
+        verdict = _decide(table, request)
     except Refused as refused:
-        return refused.refusal
+        verdict = refused.refusal
+    if mode == "enforce":
+        return verdict
+    return Tolerated(verdict if isinstance(verdict, Refusal) else None, spoken=mode == "warn")
 
 
-def decide_change(table: PolicyTable, job: Request, change: Request) -> Decision | Refusal | None:
+def decide_change(table: PolicyTable, job: Request, change: Request) -> Verdict | None:
     """Decide about a user's change of a job; None when the change touches nothing that rules are about.
 
     `job` is the job as it is, `change` has only what the user wants otherwise. What is decided is the
@@ -59,6 +64,17 @@ _CHANGEABLE = (
     "sockets_per_node",
     "exclusive",
 )
+
+
+def _mode(table: PolicyTable, request: Request) -> Mode:
+    """Return the mode of the tenant that is asked, else of the user's default; strangers meet the rules."""
+    user = table.users.get(request.user)
+    if user is None:
+        return "enforce"
+    account = request.account
+    if account not in user.tenants:
+        account = user.default
+    return table.tenants[account].mode
 
 
 def _decide(table: PolicyTable, request: Request) -> Decision:

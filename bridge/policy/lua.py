@@ -58,7 +58,7 @@ def _tenant(rules: TenantRules) -> str:
         f"guarantee_gpus={_map(rules.guarantee_gpus)},classes={_list(rules.classes)},"
         f"may={{{''.join(f'[{_text(name)}]=true,' for name in rules.classes)}}},"
         f"default_class={_text(rules.default_class)},default_min={_map(rules.default_min)},"
-        f"max_min={_map(rules.max_min)},{max_gpus}}}"
+        f"max_min={_map(rules.max_min)},mode={_text(rules.mode)},{max_gpus}}}"
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bridge.policy.classes import walltime
 from bridge.policy.pool import Pool
-from bridge.policy.tenant import JobClass, Tenant
+from bridge.policy.tenant import JobClass, Mode, Tenant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,7 @@ class TenantRules:
     max_min: Mapping[JobClass, int]
     """Classes without an entry have no limit."""
     max_gpus_per_job: int | None
+    mode: Mode = "enforce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ def _tenant_rules(tenant: Tenant, pool: Pool) -> TenantRules:
         default_min=default_min,
         max_min=max_min,
         max_gpus_per_job=tenant.limits.max_gpus_per_job,
+        mode=tenant.rules,
     )
 
 

@@ -17,6 +17,8 @@ from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
 JobClass = Literal["production", "training", "development", "batch"]
 Role = Literal["member", "manager"]
+Mode = Literal["observe", "warn", "enforce"]
+"""What the rules do with a job that they refuse; below `enforce` a job goes on as it was asked."""
 
 RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "sluice", "default", "all", "none", *CLASSES})
 """Names of tenants that would mean something to Slurm, to Sluice or to the system already."""
@@ -156,6 +158,9 @@ class Tenant(Document):
     """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
+    rules: Mode = "enforce"
+    """enforce: jobs are filled in or refused. warn: they go on as they are asked, and the user is told what
+    would be refused. observe: the same, and only slurmctld's log is told."""
 
     @field_validator("display_name")
     @classmethod

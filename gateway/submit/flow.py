@@ -143,14 +143,15 @@ class Submitter:
             if holder is not None:
                 return await self._repeated(holder, submission)
         parsed = self._parse(submission, user)
-        decision = await judge(self.directory, parsed.spec, user=user)
+        judged = await judge(self.directory, parsed.spec, user=user)
+        parsed = replace(parsed, warnings=(*parsed.warnings, *judged.warnings))
         intent = self._intent(submission, parsed, user=user, key=key)
         self.active.add(intent.id)
         try:
             recorded = await self.store.write(partial(intents.record, intent=intent))
             if recorded.id != intent.id:
                 return await self._repeated(recorded, submission)
-            return Accepted(await self._carry_out(intent, decision), created=True)
+            return Accepted(await self._carry_out(intent, judged.decision), created=True)
         finally:
             self.active.discard(intent.id)
 

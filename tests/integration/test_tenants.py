@@ -166,6 +166,25 @@ def test_a_change_of_a_job_is_judged_like_a_new_one(stack: Stack, make_tenant: M
     shell.run(f"scontrol update job={number} Name=other && scancel {number}")
 
 
+def test_below_enforce_a_job_goes_on_as_it_was_asked_and_the_refusal_is_said_or_counted(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    for mode, said in (("warn", True), ("observe", False)):
+        tenant = make_tenant(members=1, flavors={"h100": {"limit": 1}}, rules=mode)
+        shell = stack.login_node(tenant.user)
+        ran = shell.run("sbatch --parsable --hold -p h100 --gpus=h100:2 --wrap hostname")
+        number = int(ran.stdout.strip())
+        assert ("this job asks 2" in ran.stderr) is said, ran
+        assert job(stack, number)["TresPerJob"] == "gres/gpu:h100:2"
+        shell.run(f"scancel {number}")
+        log = stack.logs("slurmctld")
+        assert f"mode {mode} of tenant {tenant.name}: rule flavor.limit, 1 times by now" in log
+        with stack.client(tenant.user) as gateway:
+            made = gateway.submit("#!/bin/sh\n#SBATCH --hold -p h100 --gpus=h100:2\ntrue\n")
+        assert any("this job asks 2" in text for text in made["messages"]) is said
+        shell.run(f"scancel {made['job_id']}")
+
+
 @pytest.mark.parametrize("way", ["srun --immediate=5", "salloc --immediate=5", "sbatch --test-only --wrap"])
 def test_each_of_slurms_commands_meets_the_rules(stack: Stack, tenant: OwnTenant, way: str) -> None:
     program, _, options = way.partition(" ")
@@ -196,6 +215,7 @@ def _compare(stack: Stack, table: PolicyTable, request: Request, said: str) -> s
     if isinstance(decision, Refusal):
         assert decision.sentence in said, request
         return decision.rule
+    assert isinstance(decision, Decision), "the tenant enforces"
     assert said.strip().isdigit(), (request, said)
     record = job(stack, int(said))
     shown = record["Account"], record["Partition"], record["QOS"], record["TimeLimit"]

@@ -163,6 +163,10 @@ class Stack:
         command = ["docker", "exec", "-i", *as_user, self.container(part), *argv]
         return run(command, stdin=stdin, check=check, timeout_s=timeout_s)
 
+    def logs(self, part: str) -> str:
+        """Everything that a part has said."""
+        return run(["docker", "logs", self.container(part)]).text
+
     def python(self, part: str, module: str, *arguments: str, stdin: str | None = None) -> Ran:
         """Run one of our modules in a part's container as the container's own user."""
         argv = ["docker", "exec", "-i", self.container(part), "python", "-m", module, *arguments]

@@ -265,6 +265,21 @@ def test_a_refusal_by_a_rule_names_rule_and_remedy(world: WorldMaker) -> None:
     asyncio.run(story())
 
 
+def test_what_would_be_refused_is_said_in_mode_warn_and_not_in_mode_observe(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            for mode, count in (("warn", 1), ("observe", 0)):
+                w.tenants.tenants = tuple(
+                    tenant.model_copy(update={"rules": mode}) for tenant in w.tenants.tenants
+                )
+                await w.parts.directory.refresh()
+                job = await submit(w.ada, options={"gpus": "h100:9"})
+                said = [text for text in job["messages"] if "(rule flavor.limit)" in text]
+                assert len(said) == count
+
+    asyncio.run(story())
+
+
 def test_a_rule_that_was_just_relaxed_refuses_nobody(world: WorldMaker) -> None:
     async def story() -> None:
         async with world(tenants_every_s=3600) as w:

@@ -95,6 +95,35 @@ def test_an_administrator_may_change_any_job(rules: LuaRules) -> None:
     assert rules.modify(ASKS, change)[2] is not None
 
 
+def in_mode(mode: str) -> PolicyTable:
+    whole = {"name": "astro", "members": [{"user": "ada"}], "flavors": {"h100": {"limit": 1}}}
+    return table_of([Tenant.model_validate({**whole, "rules": mode})], worlds.pool())
+
+
+@pytest.mark.parametrize("mode", ["observe", "warn"])
+def test_below_enforce_each_refusal_is_counted_by_tenant_and_rule(rules: LuaRules, mode: str) -> None:
+    rules.load(in_mode(mode))
+    for _ in range(2):
+        code, desc, sentence = rules.submit(ASKS)
+        assert (code, desc.account, desc.tres_per_node) == (0, None, "gres/gpu:2")
+        assert (sentence is not None) is (mode == "warn")
+    assert rules.modify(ASKS, Request(user="ada", qos="normal"))[0] == 0
+    start = f"sluice: mode {mode} of tenant astro: rule"
+    assert [line.partition(" by now")[0] for line in rules.logged] == [
+        f"{start} flavor.limit, 1 times",
+        f"{start} flavor.limit, 2 times",
+        f"{start} class.unknown, 1 times",
+    ]
+
+
+def test_below_enforce_a_fault_inside_stops_nobody(rules: LuaRules) -> None:
+    rules.load(in_mode("observe"))
+    (rules.folder / "table.lua").write_text(render(in_mode("observe")).replace("limit_gpus", "lost"))
+    rules.load()
+    assert rules.submit(ASKS)[0] == 0
+    assert "job_submit.lua failed" in rules.logged[-1]
+
+
 def test_users_words_with_percent_signs_are_not_a_format(rules: LuaRules) -> None:
     rules.load(table("ada"))
     _code, _desc, sentence = rules.submit(Request(user="ada", account="%s%d", partition="a%s"))

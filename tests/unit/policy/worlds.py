@@ -66,6 +66,7 @@ def _tenant(random: Random, name: str) -> Tenant:
             "flavors": grants,
             "classes": {"allowed": allowed, "default": random.choice(allowed)},
             "limits": limits,
+            "rules": random.choice(["enforce"] * 8 + ["observe", "warn"]),
         }
     )
 
@@ -109,7 +110,7 @@ def request(random: Random) -> Request:
         fields["time_limit_min"] = random.choice([1, 30, 31, 100, 480, 481, 2000, 2001, UNLIMITED])
     for field in random.sample(TRES_FIELDS, random.choice([0, 1, 1, 1, 1, 2])):
         fields[field] = tres(random)
-    if random.random() < 0.1:
+    if random.random() < 0.2:
         fields["exclusive"] = True
     fields |= random.choice([_shape, _shape, _shape, _tasks])(random)
     return Request(**fields)
