@@ -54,6 +54,7 @@ class DocumentOperations:
         flavors = view.pool.flavors if view.pool else {}
         return {
             "revision": view.revision,
+            "aliases": self._tenants.aliases.model_dump(mode="json"),
             "documents": [sourced.tenant.model_dump(mode="json") for sourced in view.documents],
             "states": {name: asdict(state) for name, state in view.states.items()},
             "flavors": {name: asdict(flavor) for name, flavor in flavors.items()},

@@ -13,7 +13,8 @@ table into place, then touches this file. Lua 5.1, as Debian's slurmctld is link
 ]]
 
 local POLICY_DIR = SLUICE_POLICY_DIR or "/var/lib/sluice/policy" -- the global is set by tests only
-local FORMAT = 1
+local SITE_SCRIPT = SLUICE_SITE_SCRIPT or "/etc/slurm/site.lua" -- likewise
+local FORMAT = 2
 local ADMINISTRATORS_WITHOUT_TABLE = { [0] = true, [64030] = true } -- root and SlurmUser
 
 local JOB_SHARED_NONE = 0 -- --exclusive; a user's or group's own nodes have other numbers
@@ -53,7 +54,8 @@ local ERRNO = {
 
 local TABLE_KEYS = {
 	"administrators", "flavor_partition", "flavor_type", "partition_flavor",
-	"type_flavor", "node_gpus", "partitions", "types", "tenants", "users",
+	"partition_alias", "qos_alias", "type_flavor", "node_gpus", "partitions", "types", "tenants",
+	"users",
 }
 
 local function load_table(path)
@@ -93,6 +95,48 @@ local function last_good_table()
 end
 
 local rules = last_good_table()
+
+-- The site's own script -----------------------------------------------------------------------------
+
+-- A site's job_submit.lua, under this name, judges each job before us; its globals are its own.
+local function load_site()
+	local file = io.open(SITE_SCRIPT, "r")
+	if not file then
+		return {}
+	end
+	file:close()
+	local chunk, why = loadfile(SITE_SCRIPT)
+	local site = setmetatable({}, { __index = _G })
+	local fine = chunk ~= nil
+	if fine then
+		setfenv(chunk, site)
+		fine, why = pcall(chunk)
+	end
+	if fine then
+		return site
+	end
+	slurm.log_error("sluice: %s is not usable, so only administrators submit: %s", SITE_SCRIPT, tostring(why))
+	return nil
+end
+
+local site = load_site()
+
+-- The site's verdict: slurm.SUCCESS, or what it refuses with.
+local function of_site(name, submit_uid, ...)
+	local judge = site and rawget(site, name)
+	if judge then
+		local fine, code = pcall(judge, ...)
+		if fine then
+			return code
+		end
+		slurm.log_error("sluice: %s failed: %s", SITE_SCRIPT, tostring(code))
+	elseif site or ADMINISTRATORS_WITHOUT_TABLE[submit_uid] then
+		return slurm.SUCCESS
+	end
+	slurm.log_user("%s", "this job could not be judged because of a fault in the site's own rules; tell the"
+		.. " administrator (rule site)")
+	return slurm.ERROR
+end
 
 -- What is noted below mode enforce ----------------------------------------------------------------
 
@@ -329,6 +373,15 @@ local function partition_flavors(partition)
 	return flavors
 end
 
+-- A site's old partitions, by the names of those that they mean.
+local function real_names(partition)
+	local names = split(partition)
+	for index, name in ipairs(names) do
+		names[index] = not rules.partition_flavor[name] and rules.partition_alias[name] or name
+	end
+	return table.concat(names, ",")
+end
+
 -- Partition and flavor: what is asked, else what the other one says, else the tenant's first.
 local function placed(request, tenant, gpus)
 	local asked
@@ -339,7 +392,8 @@ local function placed(request, tenant, gpus)
 				shown(gpus.gres_type), listed(rules.types))
 		end
 	end
-	local flavors = partition_flavors(request.partition)
+	local partition = real_names(request.partition)
+	local flavors = partition_flavors(partition)
 	if #flavors == 0 then
 		local flavor = asked or tenant.flavors[1]
 		if not flavor then
@@ -353,13 +407,13 @@ local function placed(request, tenant, gpus)
 	end
 	if asked and (#flavors > 1 or flavors[1] ~= asked) then
 		refuse("partition.contradicts", "the job asks for %s GPUs in partition %s; write --partition=%s,"
-			.. " or leave the partition out", asked, shown(request.partition), rules.flavor_partition[asked])
+			.. " or leave the partition out", asked, shown(partition), rules.flavor_partition[asked])
 	end
 	if gpus.wanted and #flavors > 1 then
 		refuse("gpu.untyped", "partitions %s have different GPUs and the job does not say which; name one"
-			.. " partition, or write --gpus=TYPE:NUMBER and leave the partition out", shown(request.partition))
+			.. " partition, or write --gpus=TYPE:NUMBER and leave the partition out", shown(partition))
 	end
-	return request.partition, flavors[1]
+	return partition, flavors[1]
 end
 
 local function class_of(request, tenant)
@@ -371,6 +425,7 @@ local function class_of(request, tenant)
 	if qos == "production" or qos:sub(1, #PRODUCTION) == PRODUCTION then
 		class = "production"
 	end
+	class = class or rules.qos_alias[qos]
 	if not class then
 		refuse("class.unknown", "there is no class %s; classes of tenant %s are %s",
 			shown(qos), tenant.name, listed(tenant.classes))
@@ -590,6 +645,10 @@ local function guarded(judge, ...)
 end
 
 function slurm_job_submit(desc, part_list, submit_uid)
+	local code = of_site("slurm_job_submit", submit_uid, desc, part_list, submit_uid)
+	if code ~= slurm.SUCCESS then
+		return code
+	end
 	return guarded(function()
 		if not administrator(desc.user_id) then
 			submitted(desc)
@@ -598,6 +657,10 @@ function slurm_job_submit(desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(desc, job, part_list, modify_uid)
+	local code = of_site("slurm_job_modify", modify_uid, desc, job, part_list, modify_uid)
+	if code ~= slurm.SUCCESS then
+		return code
+	end
 	return guarded(function()
 		if not administrator(modify_uid) then
 			modified(desc, job)

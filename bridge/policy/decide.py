@@ -81,7 +81,7 @@ def _decide(table: PolicyTable, request: Request) -> Decision:
     tenant = _tenant(table, request)
     gpus = read_gpus(request)
     partition, flavor = _placed(table, request, tenant, gpus)
-    job_class = _class(request, tenant)
+    job_class = _class(table, request, tenant)
     count = least_gpus(request, gpus)
     _within_limits(tenant, flavor, job_class, count)
     if request.exclusive:
@@ -128,7 +128,8 @@ def _placed(table: PolicyTable, request: Request, tenant: TenantRules, gpus: Gpu
                 f"the pool has no GPUs of type {shown(gpus.gres_type)}; its types are"
                 f" {_listed(sorted(table.type_flavor))}",
             )
-    flavors = _partition_flavors(table, request.partition)
+    partition = _real_names(table, request.partition)
+    flavors = _partition_flavors(table, partition)
     if not flavors:
         flavor = asked or (tenant.flavors[0] if tenant.flavors else None)
         if flavor is None:
@@ -142,21 +143,28 @@ def _placed(table: PolicyTable, request: Request, tenant: TenantRules, gpus: Gpu
     if asked is not None and flavors != [asked]:
         raise Refused(
             "partition.contradicts",
-            f"the job asks for {asked} GPUs in partition {shown(request.partition or '')}; write"
+            f"the job asks for {asked} GPUs in partition {shown(partition)}; write"
             f" --partition={table.flavor_partition[asked]}, or leave the partition out",
         )
     if gpus.wanted and len(flavors) > 1:
         raise Refused(
             "gpu.untyped",
-            f"partitions {shown(request.partition or '')} have different GPUs and the job does not say"
+            f"partitions {shown(partition)} have different GPUs and the job does not say"
             " which; name one partition, or write --gpus=TYPE:NUMBER and leave the partition out",
         )
-    return request.partition or "", flavors[0]
+    return partition, flavors[0]
 
 
-def _partition_flavors(table: PolicyTable, partition: str | None) -> list[str]:
+def _real_names(table: PolicyTable, partition: str | None) -> str:
+    names = (partition or "").split(",")
+    return ",".join(
+        name if name in table.partition_flavor else table.partition_alias.get(name, name) for name in names
+    )
+
+
+def _partition_flavors(table: PolicyTable, partition: str) -> list[str]:
     flavors: list[str] = []
-    for name in filter(None, (partition or "").split(",")):
+    for name in filter(None, partition.split(",")):
         flavor = table.partition_flavor.get(name)
         if flavor is None:
             raise Refused(
@@ -177,10 +185,11 @@ def _granted(tenant: TenantRules, flavor: str) -> None:
         )
 
 
-def _class(request: Request, tenant: TenantRules) -> JobClass:
+def _class(table: PolicyTable, request: Request, tenant: TenantRules) -> JobClass:
     if not request.qos:
         return tenant.default_class
     job_class = "production" if request.qos == "production" else class_of_qos(request.qos)
+    job_class = job_class or table.qos_alias.get(request.qos)
     if job_class is None:
         raise Refused(
             "class.unknown",

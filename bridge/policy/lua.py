@@ -14,7 +14,7 @@ from bridge.policy.table import PolicyTable, TenantRules
 from bridge.policy.tenant import JobClass
 from bridge.wellknown import SLURM_UID
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the file's shape; job_submit.lua refuses another."""
 
 
@@ -35,6 +35,8 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
         "},",
         f"partitions={_list(sorted(table.partition_flavor))},",
         f"types={_list(sorted(table.type_flavor))},",
+        f"partition_alias={_map(table.partition_alias)},",
+        f"qos_alias={_map(table.qos_alias)},",
         "tenants={",
         *(f"[{_text(name)}]={_tenant(rules)}," for name, rules in table.tenants.items()),
         "},",

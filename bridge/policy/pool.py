@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bridge.policy.tenant import Tenant
+from pydantic import BaseModel, ConfigDict
+
+from bridge.policy.tenant import JobClass, Tenant
 from bridge.slurm.port import NodeStatus, PartitionStatus
 
 UNHEALTHY: Final = frozenset(
@@ -40,6 +42,20 @@ class Pool:
     flavors: Mapping[str, Flavor] = field(default_factory=dict)
     node_gpus: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Partition to flavor to the GPUs that each of its nodes has at least."""
+
+
+class Aliases(BaseModel):
+    """A site's old names, which keep working: partitions mean flavors, QOS mean classes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partitions: dict[str, str] = {}
+    """Partition to flavor. A partition of a flavor is never an alias."""
+    qos: dict[str, JobClass] = {}
+    """QOS to class. The name of a class is never an alias."""
+
+
+NO_ALIASES: Final = Aliases()
 
 
 @dataclass(frozen=True, slots=True)

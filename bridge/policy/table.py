@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bridge.policy.classes import walltime
-from bridge.policy.pool import Pool
+from bridge.policy.pool import NO_ALIASES, Aliases, Pool
 from bridge.policy.tenant import JobClass, Mode, Tenant
 
 
@@ -52,12 +52,15 @@ class PolicyTable:
     type_flavor: Mapping[str, str] = field(default_factory=dict)
     node_gpus: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Partition to flavor to GPUs that a whole node of it has at least; flavors sorted."""
+    partition_alias: Mapping[str, str] = field(default_factory=dict)
+    """A site's old partition to the flavor's partition that it means."""
+    qos_alias: Mapping[str, JobClass] = field(default_factory=dict)
     tenants: Mapping[str, TenantRules] = field(default_factory=dict)
     users: Mapping[str, UserRules] = field(default_factory=dict)
 
 
-def table_of(tenants: Iterable[Tenant], pool: Pool) -> PolicyTable:
-    """Build the table; a grant of a flavor that the pool lacks is left out."""
+def table_of(tenants: Iterable[Tenant], pool: Pool, aliases: Aliases = NO_ALIASES) -> PolicyTable:
+    """Build the table; a grant or an alias of a flavor that the pool lacks is left out."""
     documents = sorted(tenants, key=lambda tenant: tenant.name)
     flavors = sorted(pool.flavors.values(), key=lambda flavor: flavor.name)
     return PolicyTable(
@@ -66,6 +69,12 @@ def table_of(tenants: Iterable[Tenant], pool: Pool) -> PolicyTable:
         partition_flavor={flavor.partition: flavor.name for flavor in flavors},
         type_flavor={flavor.gres_type: flavor.name for flavor in flavors},
         node_gpus={flavor.partition: _node_gpus(pool, flavor.partition) for flavor in flavors},
+        partition_alias={
+            name: pool.flavors[flavor].partition
+            for name, flavor in sorted(aliases.partitions.items())
+            if flavor in pool.flavors
+        },
+        qos_alias=dict(sorted(aliases.qos.items())),
         tenants={tenant.name: _tenant_rules(tenant, pool) for tenant in documents},
         users=_users(documents),
     )

@@ -16,7 +16,7 @@ from typing import Final
 import structlog
 
 from bridge.errors import NotFound, Outdated, SluiceError, TenantError
-from bridge.policy.pool import Pool, Sourced, document_faults, pool_of
+from bridge.policy.pool import NO_ALIASES, Aliases, Pool, Sourced, document_faults, pool_of
 from bridge.policy.table import table_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.audit import AuditLog, Change, Entry
@@ -80,6 +80,8 @@ class Tenants:
         The port.
     folder, users, policy
         Where documents, users and the rendered table are kept.
+    aliases
+        A site's old names.
     clock
         Aware UTC now; the time of the states.
     """
@@ -91,6 +93,7 @@ class Tenants:
         folder: Folder,
         users: UserFiles,
         policy: PolicyFiles,
+        aliases: Aliases = NO_ALIASES,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         self._slurm = slurm
@@ -98,6 +101,7 @@ class Tenants:
         self._audit = AuditLog(folder.path)
         self._users = users
         self._carrier = Carrier(slurm=slurm, users=users, policy=policy)
+        self.aliases = aliases
         self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._view = View()
@@ -239,7 +243,7 @@ class Tenants:
             revision=revision(after),
             uids=uids,
             pool=pool,
-            table=table_of([sourced.tenant for sourced in documents], pool),
+            table=table_of([sourced.tenant for sourced in documents], pool, self.aliases),
         )
 
     def _carry_out(self, wanted: Wanted) -> tuple[Action, ...]:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from bridge.job import UNLIMITED
-from bridge.policy.pool import Flavor, Pool
+from bridge.policy.pool import Aliases, Flavor, Pool
 from bridge.policy.request import TRES_FIELDS, Request
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
@@ -15,6 +15,12 @@ from bridge.wellknown import CLASSES
 
 USERS = ("ada", "bela", "chen", "dina")
 TENANTS = ("astro", "genomics", "robotics")
+
+ALIASES = Aliases(
+    # Also of what isn't there, and of names that are real: neither counts.
+    partitions={"gpu": "h100", "old": "l40", "lost": "b200", "a100": "h100"},
+    qos={"normal": "training", "urgent": "production", "batch": "development"},
+)
 
 
 def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
@@ -41,7 +47,7 @@ def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
 def world(random: Random) -> PolicyTable:
     flavors = random.choice([("a100", "h100"), ("a100", "h100", "l40"), ("a100", "h100", "l40")])
     names = random.sample(TENANTS, random.choice([1, 2, 3, 3]))
-    return table_of([_tenant(random, name) for name in names], pool(flavors))
+    return table_of([_tenant(random, name) for name in names], pool(flavors), ALIASES)
 
 
 def _tenant(random: Random, name: str) -> Tenant:
@@ -89,6 +95,9 @@ def request(random: Random) -> Request:
                 ",h100",
                 "",
                 "gpu",
+                "gpu,a100",
+                "old",
+                "lost",
                 "a b",
             ]
         )
@@ -101,6 +110,9 @@ def request(random: Random) -> Request:
                 "production",
                 "",
                 "normal",
+                "urgent",
+                "standby",
+                "standby",
                 "production-astro",
                 "production-genomics",
                 "production-",
