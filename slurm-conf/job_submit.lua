@@ -38,6 +38,7 @@ local ERRNO = {
 	["flavor.none"] = "ESLURM_ACCESS_DENIED",
 	["flavor.grant"] = "ESLURM_ACCESS_DENIED",
 	["flavor.limit"] = "ESLURM_ACCOUNTING_POLICY",
+	["parent.limit"] = "ESLURM_ACCOUNTING_POLICY",
 	["job.gpus"] = "ESLURM_ACCOUNTING_POLICY",
 	["production.guarantee"] = "ESLURM_ACCOUNTING_POLICY",
 	["node.exclusive"] = "ESLURM_ACCOUNTING_POLICY",
@@ -54,8 +55,8 @@ local ERRNO = {
 
 local TABLE_KEYS = {
 	"administrators", "flavor_partition", "flavor_type", "partition_flavor",
-	"partition_alias", "qos_alias", "type_flavor", "node_gpus", "partitions", "types", "tenants",
-	"users",
+	"partition_alias", "qos_alias", "type_flavor", "node_gpus", "partitions", "types", "strangers",
+	"tenants", "users",
 }
 
 local function load_table(path)
@@ -446,6 +447,13 @@ local function within_limits(tenant, flavor, class, count)
 		refuse("flavor.limit", "tenant %s may use %d %s GPUs at once, this job asks %.0f; ask fewer or have"
 			.. " the limit raised", tenant.name, limit, flavor, count)
 	end
+	for _, name in ipairs(tenant.ancestors) do
+		local above = rules.tenants[name].limit_gpus[flavor] or 0
+		if count > above then
+			refuse("parent.limit", "tenant %s, which is above %s, may use %d %s GPUs at once, this job asks %.0f;"
+				.. " ask fewer or have its limit raised", name, tenant.name, above, flavor, count)
+		end
+	end
 	if tenant.max_gpus_per_job and count > tenant.max_gpus_per_job then
 		refuse("job.gpus", "tenant %s allows %d GPUs in one job, this job asks %.0f; ask fewer or have"
 			.. " limits.max_gpus_per_job raised", tenant.name, tenant.max_gpus_per_job, count)
@@ -457,16 +465,23 @@ local function within_limits(tenant, flavor, class, count)
 	end
 end
 
+local function whole_nodes_of(name, allowed, flavor, nodes, held)
+	local most = allowed[flavor] or 0
+	if nodes * held > most then
+		refuse("node.exclusive", "--exclusive takes all %.0f %s GPUs of %.0f nodes, and tenant %s may use %d"
+			.. " for this job; leave --exclusive out", nodes * held, flavor, nodes, name, most)
+	end
+end
+
 -- Slurm allocates every GPU of a whole node, asked or not (measured), so all of them are judged.
 local function whole_nodes(tenant, partition, class, nodes)
 	local first = partition:match("[^,]+")
-	local allowed = class == "production" and tenant.guarantee_gpus or tenant.limit_gpus
+	local own = class == "production" and tenant.guarantee_gpus or tenant.limit_gpus
 	for _, pair in ipairs(rules.node_gpus[first] or {}) do
 		local flavor, held = pair[1], pair[2]
-		if nodes * held > (allowed[flavor] or 0) then
-			refuse("node.exclusive", "--exclusive takes all %.0f %s GPUs of %.0f nodes, and tenant %s may use %d"
-				.. " in class %s; leave --exclusive out",
-				nodes * held, flavor, nodes, tenant.name, allowed[flavor] or 0, class)
+		whole_nodes_of(tenant.name, own, flavor, nodes, held)
+		for _, name in ipairs(tenant.ancestors) do
+			whole_nodes_of(name, rules.tenants[name].limit_gpus, flavor, nodes, held)
 		end
 	end
 end
@@ -504,18 +519,19 @@ end
 
 -- Modes --------------------------------------------------------------------------------------------
 
--- The tenant that is asked, else the user's default one; nil for a stranger, who meets the rules.
+-- Whose mode counts: the tenant that is asked, else the user's default one, else what stands for strangers.
 local function asked_tenant(request)
 	local user = rules.users[request.user]
-	if user then
-		return rules.tenants[user.member[request.account] and request.account or user.default]
+	if not user then
+		return rules.strangers
 	end
+	return rules.tenants[user.member[request.account] and request.account or user.default]
 end
 
 -- The decision, nil when the job goes on as it was asked.
 local function judged(request)
 	local tenant = asked_tenant(request)
-	if not tenant or tenant.mode == "enforce" then
+	if tenant.mode == "enforce" then
 		return decide(request)
 	end
 	local fine, refusal = pcall(decide, request)

@@ -10,7 +10,7 @@ only when it could never run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bridge.job import UNLIMITED, Minutes
@@ -67,10 +67,10 @@ _CHANGEABLE = (
 
 
 def _mode(table: PolicyTable, request: Request) -> Mode:
-    """Return the mode of the tenant that is asked, else of the user's default; strangers meet the rules."""
+    """Return the mode of the tenant that is asked, else of the user's default, else that for strangers."""
     user = table.users.get(request.user)
     if user is None:
-        return "enforce"
+        return table.strangers
     account = request.account
     if account not in user.tenants:
         account = user.default
@@ -83,7 +83,7 @@ def _decide(table: PolicyTable, request: Request) -> Decision:
     partition, flavor = _placed(table, request, tenant, gpus)
     job_class = _class(table, request, tenant)
     count = least_gpus(request, gpus)
-    _within_limits(tenant, flavor, job_class, count)
+    _within_limits(table, tenant, flavor, job_class, count)
     if request.exclusive:
         _whole_nodes(table, tenant, partition, job_class, least_nodes(request))
     strings = typed(request, gpus, table.flavor_type[flavor])
@@ -209,7 +209,9 @@ def _class(table: PolicyTable, request: Request, tenant: TenantRules) -> JobClas
     return job_class
 
 
-def _within_limits(tenant: TenantRules, flavor: str, job_class: JobClass, count: int) -> None:
+def _within_limits(
+    table: PolicyTable, tenant: TenantRules, flavor: str, job_class: JobClass, count: int
+) -> None:
     limit = tenant.limit_gpus[flavor]
     if count > limit:
         raise Refused(
@@ -217,6 +219,14 @@ def _within_limits(tenant: TenantRules, flavor: str, job_class: JobClass, count:
             f"tenant {tenant.name} may use {limit} {flavor} GPUs at once, this job asks {count}; ask fewer"
             " or have the limit raised",
         )
+    for name in tenant.ancestors:
+        above = table.tenants[name].limit_gpus.get(flavor, 0)
+        if count > above:
+            raise Refused(
+                "parent.limit",
+                f"tenant {name}, which is above {tenant.name}, may use {above} {flavor} GPUs at once, this"
+                f" job asks {count}; ask fewer or have its limit raised",
+            )
     if tenant.max_gpus_per_job is not None and count > tenant.max_gpus_per_job:
         raise Refused(
             "job.gpus",
@@ -236,15 +246,21 @@ def _whole_nodes(
 ) -> None:
     """Refuse whole nodes whose GPUs the tenant may not use; Slurm allocates all of them (measured)."""
     first = next(name for name in partition.split(",") if name)
+    own = tenant.guarantee_gpus if job_class == "production" else tenant.limit_gpus
     for flavor, held in table.node_gpus.get(first, {}).items():
-        allowed = tenant.guarantee_gpus if job_class == "production" else tenant.limit_gpus
-        if nodes * held > allowed.get(flavor, 0):
-            raise Refused(
-                "node.exclusive",
-                f"--exclusive takes all {nodes * held} {flavor} GPUs of {nodes} nodes, and tenant"
-                f" {tenant.name} may use {allowed.get(flavor, 0)} in class {job_class};"
-                " leave --exclusive out",
-            )
+        _whole_nodes_of(tenant.name, own, flavor, nodes, held)
+        for name in tenant.ancestors:
+            _whole_nodes_of(name, table.tenants[name].limit_gpus, flavor, nodes, held)
+
+
+def _whole_nodes_of(name: str, allowed: Mapping[str, int], flavor: str, nodes: int, held: int) -> None:
+    most = allowed.get(flavor, 0)
+    if nodes * held > most:
+        raise Refused(
+            "node.exclusive",
+            f"--exclusive takes all {nodes * held} {flavor} GPUs of {nodes} nodes, and tenant {name} may use"
+            f" {most} for this job; leave --exclusive out",
+        )
 
 
 def _time_limit(request: Request, tenant: TenantRules, job_class: JobClass) -> Minutes:

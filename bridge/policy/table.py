@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bridge.policy.classes import walltime
-from bridge.policy.pool import NO_ALIASES, Aliases, Pool
+from bridge.policy.pool import NO_ALIASES, Aliases, Pool, ancestors_of
 from bridge.policy.tenant import JobClass, Mode, Tenant
 
 
@@ -32,6 +32,8 @@ class TenantRules:
     """Classes without an entry have no limit."""
     max_gpus_per_job: int | None
     mode: Mode = "enforce"
+    ancestors: tuple[str, ...] = ()
+    """The tenants above this one, the nearest first; a job has to fit into the limits of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class PolicyTable:
     partition_alias: Mapping[str, str] = field(default_factory=dict)
     """A site's old partition to the flavor's partition that it means."""
     qos_alias: Mapping[str, JobClass] = field(default_factory=dict)
+    strangers: Mode = "enforce"
+    """Mode for users of no tenant: enforced, unless a site still has accounts that Sluice doesn't manage."""
     tenants: Mapping[str, TenantRules] = field(default_factory=dict)
     users: Mapping[str, UserRules] = field(default_factory=dict)
 
@@ -62,6 +66,7 @@ class PolicyTable:
 def table_of(tenants: Iterable[Tenant], pool: Pool, aliases: Aliases = NO_ALIASES) -> PolicyTable:
     """Build the table; a grant or an alias of a flavor that the pool lacks is left out."""
     documents = sorted(tenants, key=lambda tenant: tenant.name)
+    by_name = {tenant.name: tenant for tenant in documents}
     flavors = sorted(pool.flavors.values(), key=lambda flavor: flavor.name)
     return PolicyTable(
         flavor_partition={flavor.name: flavor.partition for flavor in flavors},
@@ -75,7 +80,10 @@ def table_of(tenants: Iterable[Tenant], pool: Pool, aliases: Aliases = NO_ALIASE
             if flavor in pool.flavors
         },
         qos_alias=dict(sorted(aliases.qos.items())),
-        tenants={tenant.name: _tenant_rules(tenant, pool) for tenant in documents},
+        strangers="enforce" if all(tenant.managed for tenant in documents) else "observe",
+        tenants={
+            tenant.name: _tenant_rules(tenant, pool, ancestors_of(tenant, by_name)) for tenant in documents
+        },
         users=_users(documents),
     )
 
@@ -89,7 +97,7 @@ def _node_gpus(pool: Pool, partition: str) -> Mapping[str, int]:
     }
 
 
-def _tenant_rules(tenant: Tenant, pool: Pool) -> TenantRules:
+def _tenant_rules(tenant: Tenant, pool: Pool, ancestors: tuple[str, ...]) -> TenantRules:
     grants = {name: grant for name, grant in tenant.flavors.items() if name in pool.flavors}
     default_min: dict[JobClass, int] = {}
     max_min: dict[JobClass, int] = {}
@@ -113,6 +121,7 @@ def _tenant_rules(tenant: Tenant, pool: Pool) -> TenantRules:
         max_min=max_min,
         max_gpus_per_job=tenant.limits.max_gpus_per_job,
         mode=tenant.rules,
+        ancestors=ancestors,
     )
 
 

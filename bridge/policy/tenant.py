@@ -158,6 +158,9 @@ class Tenant(Document):
     """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
+    managed: Annotated[bool, Field(strict=True)] = True
+    """false: Slurm's account and associations are somebody else's; what differs is shown and left alone.
+    Written true: an account of this name that Sluice did not make is handed over to it."""
     rules: Mode = "enforce"
     """enforce: jobs are filled in or refused. warn: they go on as they are asked, and the user is told what
     would be refused. observe: the same, and only slurmctld's log is told."""
@@ -183,6 +186,11 @@ class Tenant(Document):
     def _agrees(self) -> Self:
         if self.parent == self.name:
             raise ValueError("parent is the tenant itself; name another tenant or leave it out")
+        if self.rules == "enforce" and not self.managed:
+            raise ValueError(
+                "rules enforce, which fills in QOS that only a managed account has; write `rules: observe` or"
+                " `rules: warn`, or leave `managed: false` out"
+            )
         users = [member.user for member in self.members]
         doubled = sorted({user for user in users if users.count(user) > 1})
         if doubled:
@@ -195,3 +203,8 @@ class Tenant(Document):
                 " guarantee; give one or take production out"
             )
         return self
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the document says in so many words that Sluice shall have the account."""
+        return self.managed and "managed" in self.model_fields_set

@@ -64,7 +64,8 @@ class Carrier:
         closing = self._plan(wanted)
         self._open_partitions(closing)
         closed = [action for action in closing.actions if action.kind == "partition"]
-        return (*actions, *steps.actions, *closed), steps.draining
+        done = [action for action in steps.actions if action.verb != "leave"]
+        return (*actions, *done, *closed), steps.draining
 
     def _put(self, steps: Plan) -> None:
         if steps.qos:

@@ -138,19 +138,25 @@ def document_revision(text: str) -> str:
 ANY: Final = "*"
 
 
-def check_expected(texts: Sequence[Text], expected: Mapping[str, str | None]) -> None:
+def check_expected(
+    texts: Sequence[Text], expected: Mapping[str, str | None], whole: int | None = None
+) -> None:
     """Refuse a change that was made for another state of the documents.
 
     Parameters
     ----------
     expected
         Tenant to the revision of its document, `ANY` when one must be there, None when none may be.
+    whole
+        The revision of all documents together; None when it doesn't matter.
 
     Raises
     ------
     Outdated
         Something else is there.
     """
+    if whole is not None and whole != revision(texts):
+        raise Outdated("the documents were changed in the meantime; look at the plan again, then apply")
     text_of = {text.file: text.text for text in texts}
     present = {item.tenant.name: document_revision(text_of[item.file]) for item in _readable(texts)}
     for name, wanted in expected.items():

@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from bridge.errors import NotFound, Outdated, SluiceError, TenantError
+from bridge.errors import NotFound, SluiceError, TenantError
 from bridge.policy.pool import NO_ALIASES, Aliases, Pool, Sourced, document_faults, pool_of
 from bridge.policy.table import table_of
 from bridge.slurm.port import Slurm
@@ -155,7 +155,7 @@ class Tenants:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
             if list(after) != list(before):  # else it was done already, perhaps by a try that broke off
-                _expect(before, expected, revision)
+                check_expected(before, expected or {}, revision)
             return self._change(before, after, changes, actor)
 
     def remove(
@@ -170,7 +170,7 @@ class Tenants:
         with self._one_at_a_time:
             before = self._folder.texts()
             after = self._without(before, name)
-            _expect(before, expected, revision)
+            check_expected(before, expected or {}, revision)
             return self._change(before, after, (Action("remove", "document", name),), actor)
 
     def document(self, name: str) -> Text:
@@ -229,7 +229,7 @@ class Tenants:
     def _check(self, before: Sequence[Text], after: Sequence[Text]) -> Wanted:
         documents = parse_all(after)
         refuse(document_faults(documents))
-        uids = allocate(self._users.known(), documents)
+        uids = allocate(self._users.known(), [item for item in documents if item.tenant.managed])
         try:
             nodes, partitions = self._slurm.nodes(), self._slurm.partitions()
         except SluiceError as error:
@@ -296,9 +296,3 @@ def _entry(edit: Edit, actor: str, at: datetime) -> Entry:
 
 def _unknown(name: str) -> NotFound:
     return NotFound(f"there is no tenant {name}", tenant=name)
-
-
-def _expect(before: Sequence[Text], expected: Mapping[str, str | None] | None, number: int | None) -> None:
-    if number is not None and number != revision(before):
-        raise Outdated("the documents were changed in the meantime; look at the plan again, then apply")
-    check_expected(before, expected or {})

@@ -166,6 +166,39 @@ def test_a_change_of_a_job_is_judged_like_a_new_one(stack: Stack, make_tenant: M
     shell.run(f"scontrol update job={number} Name=other && scancel {number}")
 
 
+def test_an_organisation_is_above_its_teams_in_slurm_and_in_the_rules(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    org = make_tenant(members=1, flavors={"h100": {"limit": 2}})
+    teams = [make_tenant(members=1, parent=org.name, flavors={"h100": {"limit": 4}}) for _ in range(2)]
+    shells = [stack.login_node(team.user) for team in teams]
+    refused = shells[0].run("sbatch --gpus=3 --wrap hostname", check=False)
+    assert f"tenant {org.name}, which is above {teams[0].name}, may use 2 h100 GPUs" in refused.text
+    asked = "--gpus=2 --mem=64M --time=5 --wrap 'sleep 100'"
+    first, second = (shell.sbatch(asked) for shell in shells)
+    wait_for(lambda: job(stack, first)["JobState"] == "RUNNING", "the first team's job runs")
+    wait_for(lambda: "AssocGrp" in job(stack, second)["Reason"], "the other team's job meets the limit")
+    stack.exec("slurmctld", "scancel", str(first))
+    wait_for(lambda: job(stack, second)["JobState"] == "RUNNING", "it runs when the first has ended")
+    listed = stack.exec(
+        "slurmctld", "sacctmgr", "-nP", "show", "assoc", "user=", "format=Account,ParentName"
+    ).stdout.splitlines()
+    assert {f"{team.name}|{org.name}" for team in teams} <= set(listed)
+
+
+def test_a_team_moves_from_one_organisation_to_another(stack: Stack, make_tenant: MakeTenant) -> None:
+    orgs = [make_tenant(members=1, flavors={"h100": {"limit": limit}}) for limit in (2, 4)]
+    team = make_tenant(members=1, parent=orgs[0].name, flavors={"h100": {"limit": 4}})
+    shell = stack.login_node(team.user)
+    assert "(rule parent.limit)" in shell.run("sbatch --gpus=3 --wrap hostname", check=False).text
+    moved = {**team.document, "parent": orgs[1].name}
+    plan = command(stack, "apply", "-", document=moved)["plan"]
+    detail = next(step["detail"] for step in plan if step["kind"] == "association")
+    assert f"parent {orgs[0].name} -> {orgs[1].name}" in detail
+    assert command(stack, "apply", "-", document=moved)["plan"] == []
+    shell.run(f"scancel {shell.sbatch('--hold --gpus=3 --wrap hostname')}")
+
+
 def test_below_enforce_a_job_goes_on_as_it_was_asked_and_the_refusal_is_said_or_counted(
     stack: Stack, make_tenant: MakeTenant
 ) -> None:

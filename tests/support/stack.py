@@ -302,7 +302,7 @@ def make_tenant(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
         return tenant
 
     yield make
-    for name in made:
+    for name in reversed(made):  # a parent after those below it
         stack.remove_tenant(name)
 
 

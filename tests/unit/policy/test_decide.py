@@ -148,3 +148,17 @@ def test_a_sites_old_names_mean_flavors_and_classes() -> None:
     assert taken(table, partition="h100").flavor == "h100", "a real partition is itself"
     assert rule(table, partition="gpu", tres_per_job="gres/gpu:h100:1") == "partition.contradicts"
     assert rule(table, qos="high") == "class.unknown"
+
+
+def test_a_job_fits_into_the_limit_of_every_tenant_above() -> None:
+    def tenant(name: str, parent: str | None, limit: int) -> Tenant:
+        members = [{"user": "ada"}] if name == "team" else []
+        whole = {"name": name, "parent": parent, "members": members, "flavors": {"h100": {"limit": limit}}}
+        return Tenant.model_validate(whole)
+
+    chain = [tenant("org", None, 3), tenant("dept", "org", 6), tenant("team", "dept", 5)]
+    table = table_of(chain, pool())
+    assert table.tenants["team"].ancestors == ("dept", "org")
+    assert taken(table, tres_per_job="gres/gpu:3").gpus == 3
+    assert rule(table, tres_per_job="gres/gpu:4") == "parent.limit"
+    assert rule(table, tres_per_job="gres/gpu:6") == "flavor.limit"

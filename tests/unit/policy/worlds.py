@@ -47,7 +47,12 @@ def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
 def world(random: Random) -> PolicyTable:
     flavors = random.choice([("a100", "h100"), ("a100", "h100", "l40"), ("a100", "h100", "l40")])
     names = random.sample(TENANTS, random.choice([1, 2, 3, 3]))
-    return table_of([_tenant(random, name) for name in names], pool(flavors), ALIASES)
+    tenants = [_tenant(random, name) for name in names]
+    for number in range(1, len(names)):  # a tree, a chain, or none
+        if random.random() < 0.4:
+            parent = names[random.randrange(number)]
+            tenants[number] = tenants[number].model_copy(update={"parent": parent})
+    return table_of(tenants, pool(flavors), ALIASES)
 
 
 def _tenant(random: Random, name: str) -> Tenant:
@@ -72,7 +77,7 @@ def _tenant(random: Random, name: str) -> Tenant:
             "flavors": grants,
             "classes": {"allowed": allowed, "default": random.choice(allowed)},
             "limits": limits,
-            "rules": random.choice(["enforce"] * 8 + ["observe", "warn"]),
+            **random.choice([{}] * 8 + [{"rules": "warn"}, {"rules": "observe", "managed": False}]),
         }
     )
 

@@ -86,7 +86,7 @@ def test_nothing_is_applied_when_one_document_is_wrong(site: Site) -> None:
             "file": "bad.yaml",
             "path": "colour",
             "message": "unknown key 'colour'; known keys here are name, display_name, parent, weight,"
-            " members, flavors, classes, limits, rules",
+            " members, flavors, classes, limits, managed, rules",
         },
     ]
     assert site.slurm.associations == {}
