@@ -1,4 +1,4 @@
-"""The bridge's operations on its socket: tenants, document, validate, apply, remove, history, health.
+"""The bridge's operations on its socket: tenants and their documents, history, import, health.
 
 An adapter: maps of the wire in, maps out; the work is `bridge.tenants.flow`'s. Shapes are those that the
 gateway and `bridge.tenants.command` rely on.
@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 
 from bridge.errors import InputError, NotFound, Unavailable
 from bridge.health import Heartbeat
+from bridge.policy.pool import pool_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.changes import document_revision
 from bridge.tenants.flow import Preview, Tenants
+from bridge.tenants.importing import imported
 from bridge.tenants.plan import Action
 from bridge.tenants.source import Text, parse_all
 from bridge.wire import Handler
@@ -31,7 +33,14 @@ def handlers(*, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat) -> Mapping
     def health(_args: Mapping[str, Any]) -> Answer:
         return {"parts": [asdict(part) for part in (heartbeat.health(), *slurm.health())]}
 
+    def found(_args: Mapping[str, Any]) -> Answer:
+        known = [sourced.tenant.name for sourced in tenants.view.documents]
+        pool = pool_of(slurm.nodes(), slurm.partitions())
+        done = imported(slurm.accounting_state(), pool, known=known)
+        return {"documents": [asdict(text) for text in done.documents], "notes": list(done.notes)}
+
     return {
+        "import": found,
         "tenants": documents.show,
         "document": documents.document,
         "validate": documents.validate,

@@ -126,14 +126,18 @@ def _tenant_rules(tenant: Tenant, pool: Pool, ancestors: tuple[str, ...]) -> Ten
 
 
 def _users(documents: Iterable[Tenant]) -> Mapping[str, UserRules]:
+    # A default by name is one that Sluice manages, if there is one: describing an account changes nothing.
+    managed: dict[str, str] = {}
     tenants_of: dict[str, list[str]] = {}
     marked: dict[str, str] = {}
     for tenant in documents:
         for member in tenant.members:
             tenants_of.setdefault(member.user, []).append(tenant.name)
+            if tenant.managed:
+                managed.setdefault(member.user, tenant.name)
             if member.default:
                 marked.setdefault(member.user, tenant.name)
     return {
-        user: UserRules(default=marked.get(user, names[0]), tenants=tuple(names))
+        user: UserRules(default=marked.get(user) or managed.get(user, names[0]), tenants=tuple(names))
         for user, names in sorted(tenants_of.items())
     }

@@ -8,6 +8,7 @@ files is `bridge.tenants.source`.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
@@ -37,7 +38,8 @@ MAX_DISPLAY: Final = 200
 """Characters of a display name."""
 
 Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
-UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,30}$"
+UserName = Annotated[str, StringConstraints(pattern=USER_NAME)]
 """A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
 Count = Annotated[int, Field(strict=True, ge=1)]
@@ -53,6 +55,20 @@ class Document(BaseModel):
     """What all parts of a tenant document have in common: frozen, and no unknown key."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _of_the_system(user: str) -> bool:
+    return user in RESERVED_USERS or user.startswith("systemd-")
+
+
+def may_be_member(user: str) -> bool:
+    """Whether a document can name the user."""
+    return re.fullmatch(USER_NAME, user) is not None and not _of_the_system(user)
+
+
+def may_be_tenant(account: str) -> bool:
+    """Whether a document can have the account's name."""
+    return re.fullmatch(TENANT_NAME, account) is not None and account not in RESERVED_NAMES
 
 
 class Member(Document):
@@ -71,7 +87,7 @@ class Member(Document):
     @field_validator("user")
     @classmethod
     def _not_a_system_user(cls, user: str) -> str:
-        if user in RESERVED_USERS or user.startswith("systemd-"):
+        if _of_the_system(user):
             raise ValueError(f"{user!r} is a user of the system itself; choose another name")
         return user
 

@@ -43,8 +43,8 @@ def _run(options: argparse.Namespace) -> Any:  # noqa: ANN401 - JSON as the brid
     match options.command:
         case "show":
             return client.call("document", name=options.name) if options.name else client.call("tenants")
-        case "health":
-            return client.call("health")
+        case "health" | "import":
+            return client.call(options.command, timeout_s=SLACK_S)
         case "history":
             return client.call("history", name=options.name, limit=options.limit)
         case "remove":
@@ -85,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--revision", type=int, help=_REVISION)
     shown = commands.add_parser("show", help="documents and states, or one document as it is written")
     shown.add_argument("name", nargs="?")
+    commands.add_parser("import", help="describe the accounts that Slurm has already; writes nothing")
     commands.add_parser("health", help="whether the parts answer")
     history = commands.add_parser("history", help="who changed which document, newest first")
     history.add_argument("name", nargs="?")

@@ -19,6 +19,7 @@ from gateway.cli import (
     down,
     env,
     exits,
+    imports,
     jobs,
     login,
     logs,
@@ -31,7 +32,20 @@ from gateway.cli import (
 )
 from gateway.cli.session import CHECKOUT
 
-COMMANDS: tuple[ModuleType, ...] = (up, down, status, logs, login, submit, jobs, tenants, report, env, test)
+COMMANDS: tuple[ModuleType, ...] = (
+    up,
+    down,
+    status,
+    logs,
+    login,
+    submit,
+    jobs,
+    tenants,
+    imports,
+    report,
+    env,
+    test,
+)
 """Modules of commands, in the order in which ``--help`` lists them; each has ``register(app)``."""
 
 app = typer.Typer(
