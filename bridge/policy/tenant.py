@@ -137,6 +137,20 @@ class Limits(Document):
     """Time limit of a job that names none; without it, the class's own (`bridge.policy.classes`)."""
     max_running_jobs: Count | None = None
     """Jobs of the tenant that run at once."""
+    max_running_jobs_per_user: Count | None = None
+    """Jobs of one user in this tenant that run at once."""
+    max_nodes: Count | None = None
+    """Nodes that all jobs together may use at once."""
+    max_nodes_per_user: Count | None = None
+    """The same for one user."""
+    max_cpus: Count | None = None
+    """CPUs that all jobs together may use at once."""
+    max_cpus_per_user: Count | None = None
+    """The same for one user."""
+    max_memory_mib: Count | None = None
+    """Memory of all jobs together, in MiB."""
+    max_memory_mib_per_user: Count | None = None
+    """The same for one user."""
     max_submitted_jobs: Count | None = 5000
     """Jobs of the tenant that are queued or running."""
     max_submitted_jobs_per_user: Count | None = 1000

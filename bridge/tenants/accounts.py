@@ -141,8 +141,13 @@ def _account(tenant: Tenant, pool: Pool) -> Association:
         shares=tenant.weight,
         qos=_qos_names(tenant),
         default_qos=qos_name(tenant.classes.default, tenant.name),
-        grp_tres={"gres/gpu": sum(limits.values()), **limits},
+        grp_tres={
+            "gres/gpu": sum(limits.values()),
+            **limits,
+            **_tres(tenant.limits.max_nodes, tenant.limits.max_cpus, tenant.limits.max_memory_mib),
+        },
         grp_jobs=tenant.limits.max_running_jobs,
+        max_jobs=tenant.limits.max_running_jobs_per_user,
         grp_submit_jobs=tenant.limits.max_submitted_jobs,
         max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
         max_wall_min=_longest(tenant),
@@ -156,10 +161,21 @@ def _user(tenant: Tenant, user: str, table: PolicyTable) -> Association:
         user=user,
         qos=_qos_names(tenant),
         default_qos=qos_name(tenant.classes.default, tenant.name),
+        grp_tres=_tres(
+            tenant.limits.max_nodes_per_user,
+            tenant.limits.max_cpus_per_user,
+            tenant.limits.max_memory_mib_per_user,
+        ),
+        max_jobs=tenant.limits.max_running_jobs_per_user,
         max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
         max_wall_min=_longest(tenant),
         is_default=table.users[user].default == tenant.name,
     )
+
+
+def _tres(nodes: int | None, cpus: int | None, memory_mib: int | None) -> dict[str, int]:
+    values = {"node": nodes, "cpu": cpus, "mem": memory_mib}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _qos_names(tenant: Tenant) -> frozenset[str]:

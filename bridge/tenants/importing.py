@@ -104,6 +104,10 @@ def _values(
         "limits": {
             "max_walltime_min": account.max_wall_min or None,
             "max_running_jobs": account.grp_jobs or None,
+            "max_running_jobs_per_user": account.max_jobs or None,
+            "max_nodes": account.grp_tres.get("node") or None,
+            "max_cpus": account.grp_tres.get("cpu") or None,
+            "max_memory_mib": account.grp_tres.get("mem") or None,
             "max_submitted_jobs": account.grp_submit_jobs or None,
             "max_submitted_jobs_per_user": account.max_submit_jobs or None,
         },

@@ -56,7 +56,11 @@ def _limits(want: Association, have: Association) -> Iterator[str]:
         yield f"parent {have.parent} -> {want.parent}"
     if have.shares != want.shares and have.shares in WEIGHTS:
         yield f"shares {have.shares} -> {want.shares}"
-    for name in ("grp_jobs", "grp_submit_jobs", "max_submit_jobs", "max_wall_min"):
+    for tres in ("node", "cpu", "mem"):
+        before, after = have.grp_tres.get(tres), want.grp_tres.get(tres)
+        if before not in (0, after):
+            yield f"{tres} {_shown(before)} -> {_shown(after)}"
+    for name in ("grp_jobs", "max_jobs", "grp_submit_jobs", "max_submit_jobs", "max_wall_min"):
         before, after = getattr(have, name), getattr(want, name)
         if before not in (0, after):
             yield f"{name} {_shown(before)} -> {_shown(after)}"

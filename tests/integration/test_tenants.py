@@ -166,6 +166,35 @@ def test_a_change_of_a_job_is_judged_like_a_new_one(stack: Stack, make_tenant: M
     shell.run(f"scontrol update job={number} Name=other && scancel {number}")
 
 
+def test_nodes_cpus_memory_and_running_jobs_are_limited_for_the_tenant_and_for_each_user(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    tenant = make_tenant(
+        members=2,
+        limits={
+            "max_nodes": 2,
+            "max_cpus": 6,
+            "max_memory_mib": 2000,
+            "max_cpus_per_user": 2,
+            "max_memory_mib_per_user": 1000,
+            "max_running_jobs_per_user": 2,
+        },
+    )
+    limits = set(association(stack, tenant.name)["GrpTRES"].split(","))
+    assert {"node=2", "cpu=6", "mem=2000M"} <= limits
+    user = association(stack, tenant.name, tenant.user)["GrpTRES"]
+    assert set(user.split(",")) == {"cpu=2", "mem=1000M"}
+    assert command(stack, "apply", "-", document=tenant.document)["plan"] == []
+    shell, other = (stack.login_node(user) for user in tenant.users)
+    asked = "--mem=64M --time=5 --wrap 'sleep 100'"
+    first = shell.sbatch(f"-c2 {asked}")
+    wait_for(lambda: job(stack, first)["JobState"] == "RUNNING", "the first job runs")
+    waiting = shell.sbatch(f"-c1 {asked}")
+    wait_for(lambda: job(stack, waiting)["Reason"] == "AssocGrpCpuLimit", "the user's CPUs are used up")
+    theirs = other.sbatch(f"-c2 {asked}")
+    wait_for(lambda: job(stack, theirs)["JobState"] == "RUNNING", "the other user has CPUs of their own")
+
+
 def test_an_organisation_is_above_its_teams_in_slurm_and_in_the_rules(
     stack: Stack, make_tenant: MakeTenant
 ) -> None:

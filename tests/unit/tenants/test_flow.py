@@ -49,6 +49,21 @@ def test_each_association_carries_the_documents_limits(site: Site) -> None:
     assert gita == [True, False]
 
 
+def test_limits_of_the_tenant_and_of_each_user_stand_in_its_associations(site: Site) -> None:
+    limits = (
+        "{max_nodes: 2, max_cpus: 64, max_memory_mib: 9000, max_running_jobs: 9, max_nodes_per_user: 1,"
+        " max_cpus_per_user: 8, max_memory_mib_per_user: 3000, max_running_jobs_per_user: 3}"
+    )
+    site.apply(document("astro", "ada", limits=limits))
+    account, user = site.slurm.associations["astro", ""], site.slurm.associations["astro", "ada"]
+    gpus = {"gres/gpu": 2, "gres/gpu:h100": 2, "gres/gpu:a100": 0}
+    assert account.grp_tres == {**gpus, "node": 2, "cpu": 64, "mem": 9000}
+    assert user.grp_tres == {"node": 1, "cpu": 8, "mem": 3000}
+    assert (account.grp_jobs, account.max_jobs, user.max_jobs) == (9, 3, 3)
+    site.apply(document("astro", "ada"))
+    assert site.slurm.associations["astro", "ada"].grp_tres == {}
+
+
 def test_production_preempts_the_rest_and_nothing_preempts_production(site: Site) -> None:
     site.apply(*examples())
     assert site.slurm.qos["production-astro"].preempt == {"training", "development", "batch"}

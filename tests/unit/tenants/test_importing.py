@@ -32,11 +32,14 @@ def of_a_site(site: Site, seed: int, *, users: int) -> None:
             shares=random.choice([1, 1, 10, 0, 70000, 2147483647]),
             qos=frozenset({"normal"}),
             default_qos="normal",
-            grp_tres=random.choice([{}, {"cpu": 10}, {"gres/gpu:h100": random.randrange(20)}]),
+            grp_tres=random.choice(
+                [{}, {"cpu": 10, "mem": 500, "node": 0}, {"gres/gpu:h100": random.randrange(20)}]
+            ),
             grp_jobs=random.choice([None, None, 0, 50]),
             grp_submit_jobs=random.choice([None, 0, 1000]),
             max_submit_jobs=random.choice([None, 100]),
             max_wall_min=random.choice([None, 1440]),
+            max_jobs=random.choice([None, 3]),
         )
     for number in range(users):
         for account in random.sample(names[1:], random.choice([1, 1, 2])):
