@@ -41,7 +41,13 @@ class ConnectionLost(Exception):
 
 def send_frame(sock: socket.socket, message: Mapping[str, Any]) -> None:
     """Write one frame; raises `InputError` above `MAX_FRAME`, `ConnectionLost` when the peer is gone."""
-    body: bytes = msgpack.packb(message, use_bin_type=True, datetime=True)
+    try:
+        body: bytes = msgpack.packb(message, use_bin_type=True, datetime=True)
+    except (
+        OverflowError,
+        ValueError,
+    ) as error:  # an integer of more than 64 bits, a lone surrogate, a deep nest
+        raise InputError("a value of the request can't be sent: too large, too deep or not text") from error
     if len(body) > MAX_FRAME:
         raise InputError(f"a message of {len(body)} bytes is above the limit of {MAX_FRAME} bytes")
     try:
@@ -63,7 +69,7 @@ def receive_frame(sock: socket.socket) -> dict[str, Any] | None:
     body = _receive_exactly(sock, size, may_end=False)
     try:
         message = msgpack.unpackb(body, raw=False, timestamp=3, strict_map_key=False)
-    except (ValueError, msgpack.UnpackException) as error:
+    except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise ConnectionLost(f"not a msgpack frame: {error}") from error
     if not isinstance(message, dict):
         raise ConnectionLost("frame is not a map")
@@ -162,7 +168,10 @@ class Server:
             handler = self.handlers.get(op)
             if handler is None:
                 raise InputError(f"unknown operation {op!r}", op=op)
-            result = handler(request.get("args") or {})
+            args = request.get("args") or {}
+            if not isinstance(args, dict):
+                raise InputError(f"args of {op} must be a map", op=op)
+            result = handler(args)
             if isinstance(result, Iterator):
                 for item in result:
                     send_frame(sock, {"item": item})

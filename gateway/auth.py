@@ -153,7 +153,7 @@ async def current(
     if credentials is None:
         raise Unauthenticated(
             "this route needs an API key; send it as `Authorization: Bearer sluice_...` "
-            "(`sluice up` prints one for each example user)"
+            "(`sluice env` prints one on a local stack)"
         )
     authenticator: Authenticator = request.app.state.parts.authenticator
     principal = await authenticator.principal(credentials.credentials)

@@ -130,7 +130,7 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     known = {HTTPStatus.NOT_FOUND: "not-found", HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too-large"}
     detail = {
         HTTPStatus.NOT_FOUND: f"there is nothing at {request.url.path}; /docs lists the routes",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}; /docs lists them",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}; see /docs",
     }.get(status, str(error.detail))
     return _answer(
         code=known.get(status, status.phrase.lower().replace(" ", "-")),

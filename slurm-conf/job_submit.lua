@@ -17,7 +17,8 @@ local SITE_SCRIPT = SLUICE_SITE_SCRIPT or "/etc/slurm/site.lua" -- likewise
 local FORMAT = 2
 local ADMINISTRATORS_WITHOUT_TABLE = { [0] = true, [64030] = true } -- root and SlurmUser
 
-local JOB_SHARED_NONE = 0 -- --exclusive; a user's or group's own nodes have other numbers
+local JOB_SHARED_NONE = 0 -- --exclusive
+local PRIVATE_NODES = { [2] = true, [3] = true, [4] = true } -- --exclusive=user, mcs, topo
 local NO_VAL16, INFINITE16 = 65534, 65535
 local NO_VAL, INFINITE = 4294967294, 4294967295
 local TRES_FIELDS = { "tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task" }
@@ -34,6 +35,7 @@ local ERRNO = {
 	["gpu.several-types"] = "ESLURM_INVALID_GRES",
 	["gpu.twice"] = "ESLURM_INVALID_GRES",
 	["gpu.untyped"] = "ESLURM_INVALID_GRES",
+	["gpu.change"] = "ESLURM_INVALID_GRES",
 	["flavor.unknown"] = "ESLURM_INVALID_GRES",
 	["flavor.none"] = "ESLURM_ACCESS_DENIED",
 	["flavor.grant"] = "ESLURM_ACCESS_DENIED",
@@ -42,6 +44,7 @@ local ERRNO = {
 	["job.gpus"] = "ESLURM_ACCOUNTING_POLICY",
 	["production.guarantee"] = "ESLURM_ACCOUNTING_POLICY",
 	["node.exclusive"] = "ESLURM_ACCOUNTING_POLICY",
+	["node.private"] = "ESLURM_ACCOUNTING_POLICY",
 	["partition.unknown"] = "ESLURM_INVALID_PARTITION_NAME",
 	["partition.contradicts"] = "ESLURM_INVALID_PARTITION_NAME",
 	["class.unknown"] = "ESLURM_INVALID_QOS",
@@ -506,6 +509,10 @@ local function decide(request)
 	local partition, flavor = placed(request, tenant, gpus)
 	local class = class_of(request, tenant)
 	within_limits(tenant, flavor, class, least_gpus(request, gpus))
+	if request.private_nodes then
+		refuse("node.private", "--exclusive=user, mcs or topo keeps others from GPUs that nobody is charged for;"
+			.. " write --exclusive, or leave it out")
+	end
 	if request.exclusive then
 		whole_nodes(tenant, partition, class, least_nodes(request))
 	end
@@ -570,6 +577,7 @@ local function request_of(desc)
 		ntasks_per_gpu = number16(desc.ntasks_per_tres),
 		sockets_per_node = number16(desc.sockets_per_node),
 		exclusive = desc.shared == JOB_SHARED_NONE or nil,
+		private_nodes = PRIVATE_NODES[desc.shared],
 	}
 	for _, field in ipairs(TRES_FIELDS) do
 		request[field] = desc[field]
@@ -602,6 +610,11 @@ local function owner(desc, job)
 	return string.format("uid:%.0f", job.user_id or -1)
 end
 
+-- Of a change: slurmctld's record shows neither tasks nor sockets (seen: nil), so GPUs for each can't be counted.
+local function asks_gpus(text)
+	return text and text:find("gres/gpu")
+end
+
 -- A user's change: the job as it would be is judged. Its time limit only when the change names one; of
 -- the rest only what the change names is written back.
 local function modified(desc, job)
@@ -630,6 +643,10 @@ local function modified(desc, job)
 	local decision = judged(request)
 	if not decision then
 		return
+	end
+	if asks_gpus(change.tres_per_task) or asks_gpus(change.tres_per_socket) then
+		refuse("gpu.change", "a change can't ask for GPUs per task or socket, since the rules don't see how many"
+			.. " of them the job has; ask for them in all or per node, or submit the job anew")
 	end
 	for _, field in ipairs(FILLED) do
 		if change[field] and decision[field] ~= change[field] then

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import docker
 
@@ -26,6 +26,10 @@ from bridge.cluster.pool import LOCAL_POOL, Pool
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack, choose_port, port_is_free
 from bridge.cluster.status import slurm_version
+from bridge.errors import StepFailed, Unavailable
+
+PORT_TRIES: Final = 5
+"""A port is chosen a minute before the gateway binds it; another checkout's stack may take it then."""
 
 Selection: TypeAlias = Callable[[Sequence[Part]], Sequence[Part]]
 
@@ -62,20 +66,35 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
     with stack.building(report):
         base = ensure_base(client, report)
         images = Builder(client, stack.checkout, report).all(base)
-    observed = observe(client, stack.name)
-    chosen = _port(client, stack, observed, port)
-    refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)
-    subnet = ensure_network(client, stack.name)
-    config = slurmconf.render(pool, confinement, subnet, _templates(stack))
-    parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen)
-    steps = plan(stack.name, parts, VOLUMES, observed)
-    apply(client, stack.name, steps, report)
+    for _ in range(PORT_TRIES):
+        observed = observe(client, stack.name)
+        chosen = _port(client, stack, observed, port)
+        refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)
+        subnet = ensure_network(client, stack.name)
+        config = slurmconf.render(pool, confinement, subnet, _templates(stack))
+        parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen)
+        steps = plan(stack.name, parts, VOLUMES, observed)
+        try:
+            apply(client, stack.name, steps, report)
+            break
+        except StepFailed:
+            if port is not None or not _taken_meanwhile(client, stack, chosen):
+                raise
+            report.say(f"port {chosen} was taken by somebody else meanwhile; the gateway gets another one")
+    else:
+        raise Unavailable("no port stayed free for the gateway; choose one with --port", part="gateway")
     known = {
         "parts": [part.name for part in parts if not part.once],
         "slurm": slurm_version(client, stack.name),
     }
     stack.write("stack.json", {**stack.read("stack.json"), **known})
     return Up(changed=changes(steps), port=chosen)
+
+
+def _taken_meanwhile(client: docker.DockerClient, stack: Stack, port: int) -> bool:
+    """Whether the gateway could not start because somebody took its port after it was chosen."""
+    published, running = _published(client, stack, observe(client, stack.name))
+    return published == port and not running and not port_is_free(port)
 
 
 def bring_down(

@@ -35,6 +35,9 @@ HOST_CERTIFICATES: Final = Path("/usr/local/share/ca-certificates")
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 """Docker colours what a build writes to standard error."""
 
+KEPT: Final = 5
+"""Builds of one image that stay: other checkouts and an older one of this may come back to them."""
+
 SOURCES: Final = ("pyproject.toml", "uv.lock", "uv-bootstrap.txt")
 """What an environment is made from, beside the code."""
 
@@ -185,6 +188,7 @@ class Builder:
         self.report.begin(f"building {name}")
         self._build(recipe, context, start, reference)
         self.report.end("built")
+        remove_older(self.client, name, keep=KEPT)
         return reference
 
     def _build(self, recipe: Recipe, context: Context, start: Foundation, reference: str) -> None:
@@ -217,22 +221,39 @@ class Builder:
                     )
 
 
+def remove_older(client: docker.DockerClient, name: str, *, keep: int) -> tuple[str, ...]:
+    """Remove all but the newest `keep` builds of an image, and none that a container uses."""
+    removed = []
+    with calling(f"docker image ls {name}"):
+        builds = client.images.list(name, filters={"label": LABEL_IMAGE})
+    builds.sort(key=lambda image: str(image.attrs["Created"]), reverse=True)
+    for image in builds[keep:]:
+        for reference in image.tags:
+            if _removed(client, reference):
+                removed.append(reference)
+    return tuple(removed)
+
+
+def _removed(client: docker.DockerClient, reference: str) -> bool:
+    with calling(f"docker image rm {reference}"):
+        try:
+            client.images.remove(reference)
+        except ImageNotFound:
+            return False  # went with another one
+        except docker.errors.APIError as error:
+            if error.status_code != CONFLICT:  # in use by a container or another image: it stays
+                raise
+            return False
+        return True
+
+
 def remove_images(client: docker.DockerClient) -> tuple[str, ...]:
     """Remove the images that `up` built or got and that no container uses; return their names.
 
     Build stages have the label too, and no name.
     """
-    removed = []
-    with calling("docker image rm"):
+    with calling("docker image ls"):
         labelled = client.images.list(filters={"label": LABEL_IMAGE})
-        for image in [*labelled, *client.images.list(BASE_NAME)]:
-            for reference in image.tags or [str(image.id)]:
-                try:
-                    client.images.remove(reference)
-                    removed.append(reference)
-                except ImageNotFound:
-                    pass  # went with another one
-                except docker.errors.APIError as error:
-                    if error.status_code != CONFLICT:  # in use by a container or another image: it stays
-                        raise
-    return tuple(removed)
+        found = [*labelled, *client.images.list(BASE_NAME)]
+    references = [reference for image in found for reference in image.tags or [str(image.id)]]
+    return tuple(reference for reference in references if _removed(client, reference))

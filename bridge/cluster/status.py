@@ -119,7 +119,12 @@ def _health(
         code = client.api.exec_inspect(created["Id"])["ExitCode"]
     except docker.errors.APIError:
         return False, "it ended while it was asked"
-    return code == 0, "" if code == 0 else last_lines(said.decode(errors="replace"), 1)
+    return code == 0, "" if code == 0 else _complaint(said.decode(errors="replace"))
+
+
+def _complaint(said: str) -> str:
+    """Return the last line that says something: Slurm frames what is urgent in lines of stars."""
+    return last_lines("\n".join(line for line in said.splitlines() if not line.startswith("**")), 1)
 
 
 def _address(attributes: Mapping[str, Any]) -> str:

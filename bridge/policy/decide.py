@@ -46,7 +46,21 @@ def decide_change(table: PolicyTable, job: Request, change: Request) -> Verdict 
     wanted = {name: value for name, value in values.items() if value is not None and value is not False}
     if not wanted:
         return None
-    return decide(table, replace(job, **{"time_limit_min": None, **wanted}))
+    verdict = decide(table, replace(job, **{"time_limit_min": None, **wanted}))
+    if isinstance(verdict, Decision) and (
+        _asks_gpus(change.tres_per_task) or _asks_gpus(change.tres_per_socket)
+    ):
+        # slurmctld's record has neither tasks nor sockets, so that GPUs for each of them can't be counted.
+        return Refused(
+            "gpu.change",
+            "a change can't ask for GPUs per task or socket, since the rules don't see how many of them the"
+            " job has; ask for them in all or per node, or submit the job anew",
+        ).refusal
+    return verdict
+
+
+def _asks_gpus(text: str | None) -> bool:
+    return text is not None and "gres/gpu" in text
 
 
 _CHANGEABLE = (
@@ -63,6 +77,7 @@ _CHANGEABLE = (
     "ntasks_per_gpu",
     "sockets_per_node",
     "exclusive",
+    "private_nodes",
 )
 
 
@@ -84,6 +99,12 @@ def _decide(table: PolicyTable, request: Request) -> Decision:
     job_class = _class(table, request, tenant)
     count = least_gpus(request, gpus)
     _within_limits(table, tenant, flavor, job_class, count)
+    if request.private_nodes:
+        raise Refused(
+            "node.private",
+            "--exclusive=user, mcs or topo keeps others from GPUs that nobody is charged for;"
+            " write --exclusive, or leave it out",
+        )
     if request.exclusive:
         _whole_nodes(table, tenant, partition, job_class, least_nodes(request))
     strings = typed(request, gpus, table.flavor_type[flavor])

@@ -46,6 +46,8 @@ class Request:
     sockets_per_node: int | None = None
     exclusive: bool = False
     """Whole nodes (``--exclusive`` alone): Slurm then allocates every GPU of them, asked or not."""
+    private_nodes: bool = False
+    """``--exclusive=user``, ``mcs`` or ``topo``: nobody else beside it, and no GPU allocated for that."""
 
     def tres(self, field: TresField) -> str | None:
         """Return one of the four TRES strings."""
@@ -116,4 +118,5 @@ def request_of(spec: JobSpec, *, user: str) -> Request:
         ntasks_per_gpu=spec.ntasks_per_tres,
         sockets_per_node=spec.sockets_per_node,
         exclusive=spec.exclusive == "exclusive",
+        private_nodes=spec.exclusive in ("user", "mcs", "topo"),
     )

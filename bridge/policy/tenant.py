@@ -42,8 +42,8 @@ USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,30}$"
 UserName = Annotated[str, StringConstraints(pattern=USER_NAME)]
 """A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-"""A positive whole number; never a text or a truth value that would be read as one."""
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
+"""A positive whole number in Slurm's 32 bits; never a text or a truth value that would be read as one."""
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
@@ -174,8 +174,8 @@ class Tenant(Document):
 
     name: Annotated[Name, Field(json_schema_extra=_none_of(RESERVED_NAMES))]
     """The tenant and its account in Slurm."""
-    display_name: str = ""
-    """For people."""
+    display_name: Annotated[str, StringConstraints(max_length=MAX_DISPLAY)] = ""
+    """For people; one line."""
     parent: Name | None = None
     """The tenant above this one; its limits hold for all below it."""
     weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
@@ -197,12 +197,10 @@ class Tenant(Document):
 
     @field_validator("display_name")
     @classmethod
-    def _printable(cls, text: str) -> str:
-        if not text.isprintable() or len(text) > MAX_DISPLAY:
-            raise ValueError(
-                f"display_name has line breaks or characters that can't be shown, or more than {MAX_DISPLAY};"
-                " write plain words"
-            )
+    def _one_line(cls, text: str) -> str:
+        # Slurm would store it otherwise, and the difference be repaired for ever.
+        if not text.isprintable():
+            raise ValueError("has a line break or another character that can't be printed; write one line")
         return text
 
     @field_validator("name")

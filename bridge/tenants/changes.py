@@ -7,14 +7,15 @@ the documents as they would be, the actions that a person reads, and the faults 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 from bridge.errors import Outdated, TenantError
 from bridge.policy.pool import Pool, PoolFault, Sourced, capacity_faults, guarantees
 from bridge.tenants.plan import Action
-from bridge.tenants.source import Text, parse_all, refuse
+from bridge.tenants.source import Text, faults_of, parse_all, refuse
 
 
 def merged(
@@ -61,6 +62,20 @@ def edits(before: Sequence[Text], after: Sequence[Text]) -> tuple[Edit, ...]:
         for file in sorted(old.keys() | new.keys())
         if old.get(file) != new.get(file)
     )
+
+
+@contextmanager
+def named_as_given(before: Sequence[Text], given: Sequence[Text]) -> Iterator[None]:
+    """Let faults name the files that somebody gave, not those that the folder would have."""
+    try:
+        yield
+    except TenantError as error:
+        file_of = {item.tenant.name: item.file for item in _readable(before)}
+        names = {
+            file_of.get(item.tenant.name) or _free(item.tenant.name, file_of): item.file
+            for item in _readable(given)
+        }
+        refuse([replace(fault, file=names.get(fault.file, fault.file)) for fault in faults_of(error)])
 
 
 def _free(name: str, file_of: Mapping[str, str]) -> str:

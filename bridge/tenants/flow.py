@@ -26,6 +26,7 @@ from bridge.tenants.changes import (
     check_expected,
     edits,
     merged,
+    named_as_given,
     new_capacity_faults,
     revision,
     without,
@@ -119,7 +120,8 @@ class Tenants:
         with self._one_at_a_time:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
-            return self._preview(before, after, changes)
+            with named_as_given(before, texts):
+                return self._preview(before, after, changes)
 
     def validate_removal(self, name: str) -> Preview:
         """Return what `remove` would do."""
@@ -156,7 +158,8 @@ class Tenants:
             after, changes = merged(before, texts, prune=prune)
             if list(after) != list(before):  # else it was done already, perhaps by a try that broke off
                 check_expected(before, expected or {}, revision)
-            return self._change(before, after, changes, actor)
+            with named_as_given(before, texts):
+                return self._change(before, after, changes, actor)
 
     def remove(
         self,

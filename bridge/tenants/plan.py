@@ -150,7 +150,7 @@ def _changed_partitions(
         if want.unmanaged and not partition.allow_accounts:
             continue  # open to everybody, as the site has it
         if names != partition.allow_accounts:
-            detail = f"AllowAccounts={','.join(sorted(names))}"
+            detail = f"AllowAccounts={', '.join(sorted(names))}"
             changes.append((Action("change", "partition", partition.name, detail), (partition.name, names)))
     return changes
 

@@ -47,6 +47,8 @@ class _Loader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             raise _wrong(event, "aliases (*name) are not taken here; write the value itself")
+        if getattr(event, "tag", None) not in (None, "!"):  # "!" alone says "a text", as quotes do
+            raise _wrong(event, "tags (!name) are not taken here; write the value itself")
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise _wrong(event, f"nested deeper than {MAX_DEPTH} levels; write it flat")
@@ -99,6 +101,8 @@ def _load(text: str) -> tuple[object, tuple[str, str] | None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        if error.problem == "but found another document":
+            return None, (place, "a second document begins here; give each tenant a file of its own")
         return None, (place, f"not readable as YAML: {error.problem or error.context}")
     except (yaml.YAMLError, RecursionError, ValueError):
         return None, ("", "not readable as YAML; it has characters or a shape that YAML doesn't take")
@@ -131,6 +135,13 @@ def refuse(wrong: Sequence[PoolFault]) -> None:
         f"{place}: {first.message}{more}; nothing was applied",
         errors=[{"file": fault.file, "path": fault.path, "message": fault.message} for fault in wrong],
     )
+
+
+def faults_of(error: TenantError) -> tuple[PoolFault, ...]:
+    """Return the faults that `refuse` raised."""
+    errors = error.details.get("errors")
+    found = errors if isinstance(errors, list) else []
+    return tuple(PoolFault(one["file"], one["path"], one["message"]) for one in found)
 
 
 class Folder:

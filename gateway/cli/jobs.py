@@ -10,13 +10,16 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from bridge.errors import NotFound
+from bridge.errors import Denied, NotFound, SluiceError
 from gateway.cli.client import Gateway, Job, Log
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
 from gateway.cli.tables import job_facts, jobs_table
 
 POLL_S: Final = 1.0
 """Between two looks at a job or a log; the gateway's own picture is 1 to 5 s old."""
+
+NONE_AT_ALL: Final = "no jobs; ./sluice submit SCRIPT or sbatch on the login node makes one"
+NONE_SUCH: Final = "no such jobs; ./sluice jobs without --tenant, --user and --state lists all"
 
 CHUNK: Final = 1024 * 1024
 
@@ -54,7 +57,8 @@ def jobs(
         return
     console = Console()
     if not found:
-        console.print("no jobs; ./sluice submit SCRIPT or sbatch on the login node makes one")
+        narrowed = any(value is not None for value in query.values())
+        console.print(NONE_SUCH if narrowed else NONE_AT_ALL)
         return
     console.print(jobs_table(found, now=datetime.now(UTC), width=console.width))
     if len(found) == limit:
@@ -78,20 +82,30 @@ def job(
 
 
 def cancel(
-    job_ids: Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs or array tasks.")],
+    job_ids: Annotated[list[str], typer.Argument(metavar="JOB", help="Jobs or array tasks.")],
     *,
     as_user: AsOption = None,
     stack: StackOption = "sluice",
     as_json: JsonOption = False,
 ) -> None:
-    """Cancel jobs."""
+    """Cancel jobs; one that can't be cancelled keeps none of the others from it."""
+    ended: list[Job] = []
+    wrong: list[SluiceError] = []
     with Gateway(open_session(stack, as_user)) as gateway:
-        ended = [gateway.cancel(job_id) for job_id in job_ids]
-    if as_json:
+        for job_id in job_ids:
+            try:
+                ended.append(gateway.cancel(job_id))
+            except (NotFound, Denied) as error:
+                wrong.append(error)
+    if as_json and not wrong:
         print_json([one.raw for one in ended])
-        return
-    for one in ended:
-        Console().print(f"{one.number} {'had ended: ' + one.state if one.ended else 'is being cancelled'}")
+    words = Console(stderr=as_json)
+    for one in ended if wrong or not as_json else ():
+        words.print(f"{one.number} {'has ended: ' + one.state if one.ended else 'is being cancelled'}")
+    for other in wrong[1:]:
+        Console(stderr=True).print(f"sluice: {other.message}", markup=False, highlight=False, soft_wrap=True)
+    if wrong:
+        raise wrong[0]
 
 
 def tail(

@@ -12,12 +12,12 @@ import typer
 from bridge.cluster.console import run_in
 from bridge.cluster.engine import connect
 from bridge.cluster.plan import container_name
-from bridge.errors import NotFound, Unavailable
+from bridge.errors import InputError, NotFound, Unavailable
 from gateway.cli.session import StackOption
 
 UserArgument = Annotated[str, typer.Argument(metavar="USER", help="A user of the tenants' documents.")]
 CommandArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[COMMAND...]", help="Instead of a shell.", show_default=False)
+    list[str] | None, typer.Argument(metavar="COMMAND", help="Instead of a shell.", show_default=False)
 ]
 
 
@@ -32,12 +32,25 @@ def login(user: UserArgument, command: CommandArgument = None, *, stack: StackOp
     docker = shutil.which("docker")
     if docker is None:
         raise Unavailable("the docker command is not there; install Docker's client", part="docker")
-    if run_in(connect(), stack, "login", ("getent", "passwd", user)).code != 0:
+    entry = run_in(connect(), stack, "login", ("getent", "passwd", user))
+    if entry.code != 0 or ":/home/" not in entry.out:  # users of the system have their homes elsewhere
         raise NotFound(f"stack {stack} has no user {user!r}; ./sluice tenants lists the tenants' members")
+    command = _command(command or [])
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
     arguments = [docker, "exec", "--interactive", *(["--tty"] if terminal else []), "--user", "0"]
     if "TERM" in os.environ:
         arguments += ["--env", f"TERM={os.environ['TERM']}"]
-    arguments += [container_name(stack, "login"), "login-as", user, *(command or [])]
+    arguments += [container_name(stack, "login"), "login-as", user, *command]
     sys.stdout.flush()
     os.execv(docker, arguments)  # noqa: S606 - nothing is left to do here, and signals reach it directly
+
+
+def _command(given: list[str]) -> list[str]:
+    """Return what is run: one word is a line for the shell, as with ssh; more are taken as they are."""
+    if given and given[0] == "--":  # as others write it between a user and a command
+        given = given[1:]
+    elif given and given[0].startswith("-"):
+        raise InputError(
+            f"{given[0]} stands behind the user; options of login come before: ./sluice login --help"
+        )
+    return ["bash", "-lc", given[0]] if len(given) == 1 else given

@@ -7,6 +7,7 @@ an exit code of `gateway.cli.exits`. What doesn't belong here: what a command do
 from __future__ import annotations
 
 import json
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -87,11 +88,18 @@ def _say(error: SluiceError, *, as_json: bool) -> None:
             sys.stderr.write(f"  what to do: {error.remedy}\n")
         return
     found = error.details.get("errors")
-    for entry in found if isinstance(found, list) else ():
-        sys.stderr.write(f"  {_entry(entry)}\n")
-    words = error.details.get("slurm_words")
-    if words and str(words) not in error.message:
+    if isinstance(found, list) and len(found) > 1:  # the message has said the only one
+        for entry in found:
+            sys.stderr.write(f"  {_entry(entry)}\n")
+    words = _plain(error.details.get("slurm_words"))
+    if words and words not in _plain(error.message):
         sys.stderr.write(f"  Slurm says: {words}\n")
+
+
+def _plain(words: object) -> str:
+    """Slurm's lines as one, without the names of its programs, as a message has them."""
+    lines = [re.sub(r"^sbatch: (?:error: )?", "", line) for line in str(words or "").splitlines()]
+    return " ".join(" ".join(lines).split())
 
 
 def _entry(entry: object) -> str:

@@ -28,7 +28,7 @@ def report(
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="Day after the last.")] = None,
     by: Annotated[
-        str, typer.Option("--by", help="Columns, of: tenant,user,flavor,class,door,day.")
+        str, typer.Option("--by", help="Columns, of: tenant,user,flavor,class,door,day,month.")
     ] = "tenant,user",
     timezone: Annotated[str, typer.Option("--timezone", help="Zone of days and months.")] = "UTC",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
@@ -37,6 +37,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Report GPU-seconds and more, of all doors, per tenant and user."""
+    if as_csv and as_json:
+        raise InputError("--csv and --json can't both be printed; leave one out")
     query = {"by": by, "timezone": timezone, **period(month, begin, end)}
     with Gateway(open_session(stack, as_user)) as gateway:
         if as_csv:
@@ -61,7 +63,9 @@ def title(found: dict[str, Any]) -> str:
     """Return the period in words, and how fresh the numbers are."""
     span = found.get("period") or {}
     view = str(found.get("view", "billed")).capitalize()
-    words = f"{view} usage from {moment(span.get('from', ''))} to {moment(span.get('to', ''))}"
+    zone = str(span.get("timezone") or "UTC")
+    begin, end = (moment(str(span.get(key) or ""), zone) for key in ("from", "to"))
+    words = f"{view} usage from {begin} to {end}" + ("" if zone == "UTC" else f"\nby the clock of {zone}")
     return f"{words}\nas of {moment(found['as_of'])}" if found.get("as_of") else words
 
 

@@ -15,7 +15,7 @@ from bridge.cluster.status import PartStatus, diagnose, parts_status, slurm_vers
 from bridge.errors import NotFound
 from gateway.cli import exits
 from gateway.cli.session import CHECKOUT, JsonOption, StackOption, print_json
-from gateway.cli.tables import plain_table
+from gateway.cli.tables import WIDE, plain_table
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +46,7 @@ def status(*, stack: StackOption = "sluice", as_json: JsonOption = False) -> Non
         )
     else:
         console = Console()
-        console.print(_table(parts))
+        console.print(_table(parts, width=console.width))
         console.print(f"Slurm {version or '(version unknown: slurmctld does not run)'}", highlight=False)
         if wrong:
             console.print(Text(wrong, style="bold red"))
@@ -54,13 +54,18 @@ def status(*, stack: StackOption = "sluice", as_json: JsonOption = False) -> Non
         raise typer.Exit(exits.UNAVAILABLE)
 
 
-def _table(parts: tuple[PartStatus, ...]) -> Table:
+def _table(parts: tuple[PartStatus, ...], *, width: int) -> Table:
+    """Return a line a part; what an ill one says takes the place of the images on a narrow terminal."""
+    ill = any(part.detail for part in parts)
+    with_image = width >= WIDE or not ill
     table = plain_table()
-    for column in ("Part", "State", "Image", "Address"):
+    for column in ("Part", "State", *(("Image",) if with_image else ()), "Address"):
         table.add_column(column, no_wrap=True)
-    table.add_column("Says", overflow="fold")
+    if ill:
+        table.add_column("Says", overflow="fold")
     for part in parts:
         word = "healthy" if part.healthy else ("not healthy" if part.state == "running" else part.state)
         state = Text(word, style="green" if part.healthy else "bold red")
-        table.add_row(part.name, state, part.image, part.address, part.detail)
+        image, says = ((part.image,) if with_image else ()), ((part.detail,) if ill else ())
+        table.add_row(part.name, state, *image, part.address, *says)
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import uuid
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
@@ -15,6 +15,9 @@ from gateway.cli import exits
 from gateway.cli.client import Gateway, Job
 from gateway.cli.jobs import show, wait_until_ended
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
+
+OWN_OPTIONS: Final = ("--tenant", "--class", "--work-dir", "--idempotency-key", "--as", "--stack", "--json")
+"""Options of ``sluice submit`` that sbatch doesn't have: they stand before the script."""
 
 MAX_SCRIPT_BYTES = 4 * 1024 * 1024
 """Slurm's own default limit (max_script_size)."""
@@ -52,8 +55,10 @@ def submit(
     as_json: JsonOption = False,
 ) -> None:
     """Submit a batch script: sluice submit job.sh --gres=gpu:h100:2 --time=5."""
-    text = _read(script)
     options, script_arguments = _split(arguments or [])
+    _refuse_own(options)
+    wait = wait or bool({"--wait", "-W"} & set(options))  # sbatch's own spelling of the same wish
+    text = _read(script)
     file_name = None if script == "-" else Path(script).name
     said = {"tenant": tenant, "class": job_class, "work_dir": work_dir, "file_name": file_name}
     request = {name: value for name, value in said.items() if value is not None}
@@ -88,7 +93,9 @@ def _read(script: str) -> bytes:
     try:
         return Path(script).read_bytes()
     except OSError as error:
-        raise InputError(f"{script} can't be read ({error.strerror}); name a batch script, or - ") from error
+        raise InputError(
+            f"{script} can't be read ({error.strerror}); name a batch script, or - for standard input"
+        ) from error
 
 
 def _as_text(script: bytes, name: str) -> str:
@@ -98,6 +105,17 @@ def _as_text(script: bytes, name: str) -> str:
         raise InputError(
             f"{name} is not UTF-8 (byte {error.start}); a script with arguments after -- must be"
         ) from error
+
+
+def _refuse_own(options: list[str]) -> None:
+    """Refuse our options behind the script: sbatch would call them unrecognized, which helps nobody."""
+    for option in options:
+        name = option.partition("=")[0]
+        if name in OWN_OPTIONS:
+            raise InputError(
+                f"{name} is an option of sluice, and what follows the script is for sbatch;"
+                f" write {name} before the script"
+            )
 
 
 def _split(arguments: list[str]) -> tuple[list[str], list[str]]:

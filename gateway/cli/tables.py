@@ -6,8 +6,9 @@ Pure: values in, rich renderables out; `now` and the width are arguments.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo
 
 from rich import box
 from rich.table import Table
@@ -144,6 +145,7 @@ def usage_table(report: Mapping[str, Any], *, width: int, title: str = "") -> Ta
     groups = [key for key in (rows[0] if rows else {"tenant": ""}) if key not in USAGE_COLUMNS]
     shown = USAGE_COLUMNS if width >= WIDE else NARROW_USAGE
     numbers = [key for key in shown if not rows or key in rows[0]]
+    numbers = _that_fit(groups, numbers, rows, width=width)
     table = plain_table(title)
     for key in groups:
         table.add_column(key.replace("_", " ").capitalize(), overflow="fold")
@@ -156,6 +158,19 @@ def usage_table(report: Mapping[str, Any], *, width: int, title: str = "") -> Ta
         table.add_section()
         table.add_row("total", *[""] * (len(groups) - 1), *_numbers(total, numbers), style="bold")
     return table
+
+
+def _that_fit(
+    groups: Sequence[str], numbers: Sequence[str], rows: Sequence[Mapping[str, Any]], *, width: int
+) -> list[str]:
+    """Leave out the last columns of numbers, but never the first two, rather than fold names."""
+    kept = list(numbers)
+    for_names = (
+        sum(max(len(key), *(len(str(row[key])) for row in rows)) + GAP for key in groups) if rows else 0
+    )
+    while len(kept) > 2 and for_names + sum(len(USAGE_COLUMNS[key][0]) + GAP for key in kept) - GAP > width:
+        kept.pop()
+    return kept
 
 
 def _numbers(row: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
@@ -230,9 +245,9 @@ def duration(seconds: int) -> str:
     return f"{minutes}m{seconds % 60:02}s" if minutes else f"{seconds}s"
 
 
-def moment(text: str) -> str:
-    """Return a time of the API as ``2026-11-30 12:00:05 UTC``, midnight as the day alone."""
+def moment(text: str, zone: str = "UTC") -> str:
+    """Return a time of the API as ``2026-11-30 12:00:05 UTC``, midnight in the zone as the day alone."""
     if not text:
         return ""
-    when = datetime.fromisoformat(text).astimezone(UTC)
-    return when.strftime("%Y-%m-%d" if when.time() == time() else "%Y-%m-%d %H:%M:%S UTC")
+    when = datetime.fromisoformat(text).astimezone(ZoneInfo(zone))
+    return when.strftime("%Y-%m-%d" if when.time() == time() else "%Y-%m-%d %H:%M:%S %Z")

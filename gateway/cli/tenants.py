@@ -16,10 +16,21 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from bridge.cluster.stack import Stack
 from bridge.errors import InputError, SluiceError, Unavailable, by_code
 from gateway.cli.client import Gateway
+from gateway.cli.member_keys import ensure_keys, users_of
 from gateway.cli.plans import confirmed, history_lines, show_done, show_plan, text_changes
-from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
+from gateway.cli.progress import Progress
+from gateway.cli.session import (
+    CHECKOUT,
+    AsOption,
+    JsonOption,
+    StackOption,
+    open_session,
+    print_json,
+    stack_url,
+)
 from gateway.cli.tables import tenants_table
 
 WAIT_S: Final = 60
@@ -28,7 +39,7 @@ WAIT_S: Final = 60
 WHAT: Final = "List tenants; check, compare, apply, show or remove their documents."
 
 Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Tenant documents (YAML), or folders of them.")
+    list[Path], typer.Argument(metavar="FILE", help="Tenant documents (YAML), or folders of them.")
 ]
 SomeFiles = Annotated[
     list[Path] | None,
@@ -88,10 +99,12 @@ def apply(
     sources = documents(files)
     options = ("--prune",) if prune else ()
     plan = tell_bridge(stack, "validate", *options, sources=sources)
-    if not confirmed(plan, yes=yes, as_json=as_json):
+    if confirmed(plan, yes=yes, as_json=as_json):
+        done = tell_bridge(stack, "apply", *options, "--revision", str(plan["revision"]), sources=sources)
+        show_done(done, as_json=as_json)
+    elif plan["plan"]:
         return
-    done = tell_bridge(stack, "apply", *options, "--revision", str(plan["revision"]), sources=sources)
-    show_done(done, as_json=as_json)
+    _give_keys(Stack(stack, CHECKOUT), sources)
 
 
 def validate(
@@ -152,6 +165,17 @@ def remove(
     if not confirmed(plan, yes=yes, as_json=as_json):
         return
     show_done(tell_bridge(stack, "remove", name, "--revision", str(plan["revision"])), as_json=as_json)
+
+
+def _give_keys(local: Stack, sources: list[dict[str, str]]) -> None:
+    """Make API keys for members who have none, where this checkout keeps the stack's keys."""
+    if not local.read("stack.json"):
+        return
+    words = Console(stderr=True)
+    with Progress(words) as report, local.locked(report):
+        made = ensure_keys(local, stack_url(local.name), users_of(sources), report)
+    if made:
+        words.print(f"made API keys for {', '.join(made)}: --as {next(iter(made))}", highlight=False)
 
 
 def documents(files: list[Path]) -> list[dict[str, str]]:

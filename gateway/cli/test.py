@@ -81,7 +81,7 @@ def test(
     logs = CHECKOUT / ".sluice" / "test-logs" / stack
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    runner = Runner(console, logs, stack)
+    runner = Runner(console, logs, stack, every=every)
     try:
         good = runner.run(plan)
     except KeyboardInterrupt:
@@ -140,7 +140,7 @@ def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool) -> Plan:
 class Runner:
     """Runs a plan: keeps the outcomes, shows progress, and ends what it started."""
 
-    def __init__(self, console: Console, logs: Path, stack: str) -> None:
+    def __init__(self, console: Console, logs: Path, stack: str, *, every: bool = False) -> None:
         self.console = console
         self.logs = logs
         self.stack = stack
@@ -149,6 +149,7 @@ class Runner:
             "SLUICE_STACK": stack,
             "SLUICE_TEST_STACK": stack,
             "SLUICE_TEST_REQUIRED": "1",
+            "SLUICE_TEST_ALL": "1" if every else "0",
             "SLUICE_TEST_UP_LOG": str(logs / "up.log"),
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": "120",

@@ -13,8 +13,9 @@ from bridge.cluster.flow import bring_up
 from bridge.cluster.stack import Stack
 from gateway.cli.demo import run as run_demo
 from gateway.cli.demo import show_addresses
+from gateway.cli.member_keys import ensure_keys, users_of
 from gateway.cli.progress import Progress
-from gateway.cli.provision import apply_tenants, await_ready, ensure_keys, users_of
+from gateway.cli.provision import apply_tenants, await_ready
 from gateway.cli.session import CHECKOUT, JsonOption, StackOption, print_json
 from gateway.cli.tenants import documents
 

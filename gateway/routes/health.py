@@ -14,13 +14,15 @@ from gateway.schemas.v1.health import Alive, PartView, Ready
 router = APIRouter(tags=["health"])
 
 
-@router.get("/healthz")
+@router.get("/healthz", summary="Alive")
 async def healthz() -> Alive:
     """Say that the process answers."""
     return Alive()
 
 
-@router.get("/readyz", responses={503: {"model": Ready, "description": "A needed part is down"}})
+@router.get(
+    "/readyz", summary="Ready", responses={503: {"model": Ready, "description": "A needed part is down"}}
+)
 async def readyz(request: Request, response: Response) -> Ready:
     """Say whether requests can be served, and how each part is."""
     parts: Parts = request.app.state.parts

@@ -21,11 +21,12 @@ from gateway.schemas.v1.cursor import cursor_of, job_before
 from gateway.schemas.v1.job import Job, JobPage, job_of
 from gateway.schemas.v1.problem import problems
 from gateway.schemas.v1.submit import SubmitJob
-from gateway.store import jobs
+from gateway.store import intents, jobs
 from gateway.store.jobs import Filter
+from gateway.submit.intent import IntentState
 from gateway.submit.map import Submission, from_json, from_raw
 from gateway.track.arrays import waiting_task
-from gateway.track.record import JOB_ID, JobNumber, JobRecord
+from gateway.track.record import ID_PREFIX, JOB_ID, JobNumber, JobRecord
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"])
 _log = structlog.get_logger(__name__)
@@ -130,7 +131,7 @@ async def list_jobs(
     )
 
 
-@router.get("/{job}", responses=problems(401, 404, 503))
+@router.get("/{job}", responses=problems(401, 404, 422, 503))
 async def get_job(request: Request, caller: Caller, job: str) -> Job:
     """Show one job. `job` is our id, Slurm's number (the newest job that had it), or `123_4` for a task."""
     return job_of(await find(_parts(request), caller, job))
@@ -149,6 +150,10 @@ async def cancel_job(request: Request, caller: Caller, job: str) -> Job:
     if record.settled:
         return job_of(record)
     number = record.slurm_number
+    newest = await _by_number(parts, number)
+    if newest and newest[0].id != record.id:
+        # slurmctld lost it (a crash before its state was saved) and gave the number to another job.
+        return job_of(record)
     cancel = partial(parts.slurm.cancel, number.number, user=record.user, array_task_id=number.task)
     try:
         await anyio.to_thread.run_sync(cancel)
@@ -187,10 +192,29 @@ async def find(parts: Parts, caller: Principal, name: str) -> JobRecord:
     for record in found:
         if caller.sees(record):
             return record
+    if JOB_ID.match(name):
+        await _tell_of_the_submission(parts, caller, name)
     raise NotFound(
         f"there is no job {name!r} that you can see; GET /v1/jobs lists yours, and a job that was submitted "
         "by sbatch shows up within seconds"
     )
+
+
+async def _tell_of_the_submission(parts: Parts, caller: Principal, name: str) -> None:
+    """Raise `NotFound` with what became of the caller's own submission that is no job, or not yet."""
+    intent = await parts.store.read(partial(intents.get, intent_id=name.removeprefix(ID_PREFIX)))
+    if intent is None or intent.user != caller.user:
+        return
+    if intent.open:
+        raise NotFound(
+            f"{name} is not a job yet: Slurm has not said whether it took the submission; ask again soon",
+            submission=intent.state.value,
+        )
+    if intent.state is IntentState.FAILED:
+        reason = str((intent.error or {}).get("message", "the reason was not kept"))
+        raise NotFound(
+            f"{name} did not become a job ({reason}); submit it again", submission=intent.state.value
+        )
 
 
 async def _by_number(parts: Parts, number: JobNumber) -> Sequence[JobRecord]:

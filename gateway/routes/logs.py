@@ -42,7 +42,9 @@ async def read_output(
     job: str,
     stream: Stream,
     *,
-    offset: Annotated[int, Query(description="First byte; negative counts from the end.")] = 0,
+    offset: Annotated[
+        int, Query(ge=-(2**62), le=2**62, description="First byte; negative counts from the end.")
+    ] = 0,
     limit: Annotated[int | None, Query(ge=1, description="Bytes at most; all by default.")] = None,
     tail: Annotated[
         int | None, Query(ge=0, le=100_000, description="The last lines; instead of offset and limit.")

@@ -11,7 +11,7 @@ from gateway.schemas.v1.tenant import Membership, WhoAmI
 router = APIRouter(prefix="/v1/whoami", tags=["whoami"])
 
 
-@router.get("", responses=problems(401, 503))
+@router.get("", summary="Who am I", responses=problems(401, 503))
 async def whoami(caller: Caller) -> WhoAmI:
     """Show the caller: Linux user, tenants and roles."""
     return WhoAmI(

@@ -141,6 +141,7 @@ def _words(options: Mapping[str, OptionValue]) -> tuple[str, ...]:
 
 
 def _checked(submission: Submission) -> Submission:
+    _no_nul(submission)
     if submission.work_dir is not None and not submission.work_dir.startswith("/"):
         raise InputError(
             f"work_dir {submission.work_dir!r} is not absolute; begin it with /", field="work_dir"
@@ -152,3 +153,11 @@ def _checked(submission: Submission) -> Submission:
             shown = "class" if attribute == "job_class" else attribute
             raise InputError(f"both {shown} and the option --{option} are given; keep one", option=option)
     return submission
+
+
+def _no_nul(submission: Submission) -> None:
+    # Slurm's texts end at a NUL: what was judged would not be what is submitted.
+    given = ("work_dir", "tenant", "job_class", "name", "file_name")
+    texts = (*submission.arguments, *(getattr(submission, attribute) or "" for attribute in given))
+    if any("\0" in text for text in texts):
+        raise InputError("an option or a field holds a NUL character; leave it out")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from bridge.job import BaseState, ExitStatus, JobState
+from bridge.units import gpu_count
 from gateway.track.record import JobNumber, JobRecord, id_of
 from gateway.track.transition import unless_equal
 
@@ -57,6 +58,7 @@ def waiting_task(array: JobRecord, task: int) -> JobRecord | None:
         state=JobState(BaseState.PENDING),
         started_at=None,
         exit=None,
+        gpus=gpu_count(array.tres_requested) or array.gpus,  # the array's own are those of all that run
         stdout="",
         stderr="",
         messages=(),

@@ -88,7 +88,6 @@ CASES: Final[dict[str, Case]] = {
     "nodes by name": ({"nodelist": "gpu1"}, "-w gpu1"),
     "not that node": ({"exclude": "gpu2"}, "-x gpu2"),
     "exclusive": ({"exclusive": "exclusive"}, "--exclusive"),
-    "exclusive user": ({"exclusive": "user"}, "--exclusive=user"),
     "oversubscribe": ({"oversubscribe": True}, "-s"),
     "overcommit": ({"overcommit": True, "ntasks": 4}, "-O -n4"),
     "contiguous": ({"contiguous": True, "nodes_min": 2, "nodes_max": 2}, "--contiguous -N2"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -19,6 +20,9 @@ import pytest
 from docker.models.containers import Container
 
 from bridge import wellknown
+from bridge.cluster import flow
+from bridge.cluster.reporter import Silent
+from bridge.cluster.stack import Stack, choose_port
 from tests.support.waiting import wait_for
 
 pytestmark = [
@@ -65,7 +69,9 @@ def up(stack: str) -> dict[str, object]:
 
 
 def parts(engine: docker.DockerClient, stack: str) -> dict[str, Container]:
-    found = engine.containers.list(all=True, filters={"label": f"{wellknown.LABEL_STACK}={stack}"})
+    label = f"{wellknown.LABEL_STACK}={stack}"
+    # The shell of a step (a volume filled, a version asked) may end while they are listed.
+    found = engine.containers.list(all=True, ignore_removed=True, filters={"label": label})
     return {container.labels[wellknown.LABEL_PART]: container for container in found}
 
 
@@ -77,7 +83,10 @@ def lives(containers: Mapping[str, Container]) -> dict[str, tuple[str | None, st
 def left(engine: docker.DockerClient, stack: str) -> list[str | None]:
     label: dict[str, str | list[str] | bool] = {"label": f"{wellknown.LABEL_STACK}={stack}"}
     return [
-        *(container.name for container in engine.containers.list(all=True, filters=label)),
+        *(
+            container.name
+            for container in engine.containers.list(all=True, ignore_removed=True, filters=label)
+        ),
         *(network.name for network in engine.networks.list(filters=label)),
         *(volume.name for volume in engine.volumes.list(filters=label)),
     ]
@@ -144,6 +153,20 @@ def test_up_replaces_only_what_was_removed_by_hand(engine: docker.DockerClient, 
     after = lives(parts(engine, name))
     assert after.pop("login") != before.pop("login")
     assert after == before
+
+
+def test_the_gateway_gets_another_port_when_somebody_takes_its_own_meanwhile(
+    engine: docker.DockerClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts(engine, name)["gateway"].remove(force=True)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        choices = iter([port])
+        monkeypatch.setattr(flow, "choose_port", lambda **asked: next(choices, None) or choose_port(**asked))
+        came_up = flow.bring_up(Stack(name, CHECKOUT), Silent())
+    assert came_up.port != port
+    assert came_up.url in sluice("status", "--stack", name, "--json").stdout
+    assert parts(engine, name)["gateway"].status == "running"
 
 
 def test_status_names_the_part_at_the_root(engine: docker.DockerClient, name: str) -> None:

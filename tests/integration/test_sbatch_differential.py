@@ -47,7 +47,6 @@ SCRIPTS = {
     "signal": "#SBATCH --signal=B:USR1@120 --requeue",
     "mail": "#SBATCH --mail-type=END,FAIL,TIME_LIMIT_80 --mail-user=pi@example.org",
     "files": "#SBATCH -o logs/%x-%j.out -e err.log -i in.txt --open-mode=append",
-    "sharing": "#SBATCH --exclusive=user --mem=256M",
     "whole nodes": "#SBATCH --exclusive",
     "shared": "#SBATCH -s --nice=50",
     "layout": "#SBATCH -n4 -m cyclic:block --ntasks-per-socket=2",

@@ -51,6 +51,28 @@ def job(stack: Stack, number: int) -> dict[str, str]:
     return dict(part.split("=", 1) for part in shown.split() if "=" in part)
 
 
+def test_another_tenant_s_jobs_usage_and_accounts_are_not_shown_on_the_login_node(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    mine, theirs = make_tenant(), make_tenant()
+    number = stack.login_node(theirs.user).sbatch("--hold --mem=16M --time=1 -J secret --wrap=true")
+    login = stack.login_node(mine.user)
+    for shows in (
+        "squeue -a",
+        f"scontrol show job {number}",
+        "sacct -a -X --format=jobid,user%40,account%40,jobname",
+        "sshare -a",
+        "sacctmgr show assoc format=account%40,user%40",
+        "sacctmgr show user",
+        "scontrol show assoc_mgr",
+    ):
+        said = login.run(shows, check=False).text
+        assert theirs.user not in said, shows
+        assert theirs.name not in said, shows
+        assert "secret" not in said, shows
+    assert str(number) in stack.login_node(theirs.user).run("squeue --me").stdout
+
+
 def test_a_document_becomes_limits_in_slurm_and_applying_it_again_changes_nothing(
     stack: Stack, make_tenant: MakeTenant
 ) -> None:

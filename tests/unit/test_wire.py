@@ -169,10 +169,28 @@ def test_a_frame_above_the_limit_is_refused_before_it_is_sent(monkeypatch: pytes
         send_frame(ours, {"x": b"0" * 1001})
 
 
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, "\ud800"])
+def test_a_value_that_no_frame_carries_is_refused(value: object) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(InputError, match="can't be sent"):
+        send_frame(ours, {"x": value})
+
+
+NO_VALUES = [
+    struct.pack(">I", 3) + b"\x81\x90\x01",
+    struct.pack(">I", 17) + b"\x81\xa1t\xc7\x0c\xff\x00\x00\x00\x00\x7f" + b"\xff" * 7 + b"\x00" * 0,
+]
+
+
 @pytest.mark.parametrize(
     "sent",
-    [struct.pack(">I", MAX_FRAME + 1), struct.pack(">I", 9) + b"abc", struct.pack(">I", 1) + b"\x01"],
-    ids=["too long", "cut off", "no map"],
+    [
+        struct.pack(">I", MAX_FRAME + 1),
+        struct.pack(">I", 9) + b"abc",
+        struct.pack(">I", 1) + b"\x01",
+        *NO_VALUES,
+    ],
+    ids=["too long", "cut off", "no map", "a list as a key", "a time beyond all"],
 )
 def test_what_is_no_frame_ends_the_connection(sent: bytes) -> None:
     ours, theirs = socket.socketpair()

@@ -35,6 +35,21 @@ def test_submit_sends_the_script_byte_for_byte_with_sbatch_arguments(
     assert "Submitted batch job 17" in said.out
 
 
+@pytest.mark.parametrize("option", ["--tenant", "--class=batch", "--json", "--as"])
+def test_an_option_of_ours_behind_the_script_is_not_left_to_sbatch(
+    sluice: Sluice, door: Door, option: str
+) -> None:
+    said = sluice("submit", "-", option, "batch", stdin=b"#!/bin/sh\n")
+    assert isinstance(said.error, InputError)
+    assert f"write {option.partition('=')[0]} before the script" in str(said.error)
+    assert not door.asked
+
+
+def test_wait_means_the_same_behind_the_script(sluice: Sluice, door: Door) -> None:
+    door.always(201, job_json(state="FAILED", exit_code=7, ended_at="2026-11-30T12:00:00Z"))
+    assert sluice("submit", "-", "--wait", stdin=b"#!/bin/sh\n").code == 1
+
+
 def test_submit_reads_standard_input_and_passes_script_arguments_as_json(sluice: Sluice, door: Door) -> None:
     door.always(201, job_json())
     said = sluice("submit", "-", "--time=5", "--", "in.txt", "-v", stdin=b"#!/bin/sh\necho $1\n")
@@ -135,6 +150,18 @@ def test_cancel_asks_for_each_job(sluice: Sluice, door: Door) -> None:
     door.always(202, job_json(state="RUNNING"))
     said = sluice("cancel", "17", "18_3")
     assert [str(request.url.path) for request in door.asked] == ["/v1/jobs/17", "/v1/jobs/18_3"]
+    assert "17 is being cancelled" in said.out
+
+
+def test_a_job_that_cannot_be_cancelled_keeps_no_other_from_it(sluice: Sluice, door: Door) -> None:
+    missing = {"type": "https://sluice.sh/problems/not-found", "detail": "there is no job '99'"}
+    door.answer = lambda request: (
+        httpx.Response(404, json=missing, headers={"Content-Type": "application/problem+json"})
+        if request.url.path.endswith("/99")
+        else httpx.Response(202, json=job_json(state="RUNNING"))
+    )
+    said = sluice("cancel", "99", "17")
+    assert isinstance(said.error, NotFound)
     assert "17 is being cancelled" in said.out
 
 

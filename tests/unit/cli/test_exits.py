@@ -17,8 +17,8 @@ def all_errors(base: type[errors.SluiceError] = errors.SluiceError) -> list[type
 
 def test_every_error_but_the_root_has_a_code_of_its_own_kind() -> None:
     for kind in all_errors():
-        # Those of other modules are faults of ours (a state of Slurm that nobody knows): INTERNAL is right.
-        if kind is not errors.SluiceError and kind.__module__ == errors.__name__:
+        # A state of Slurm that nobody knows is a fault of ours: INTERNAL is right.
+        if kind not in (errors.SluiceError, errors.UnknownState) and kind.__module__ == errors.__name__:
             assert exits.code_of(kind("words")) != exits.INTERNAL, kind
 
 
@@ -40,6 +40,18 @@ def test_a_failed_step_shows_command_output_and_remedy(capsys: pytest.CaptureFix
     assert said == (
         "sluice: image x could not be built\n"
         "  the command: docker build .\n  | a\n  | b\n  what to do: try again\n"
+    )
+
+
+def test_a_single_fault_is_said_once_and_slurms_words_only_when_they_add_something(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "sbatch: error: Batch script contains DOS line breaks\nsbatch: error: instead of UNIX ones."
+    message = "Batch script contains DOS line breaks instead of UNIX ones."
+    _say(errors.ScriptError(message, errors=[{"message": message}], slurm_words=words), as_json=False)
+    _say(errors.SlurmRefused("no such QOS; leave it out", slurm_words="Invalid qos"), as_json=False)
+    assert capsys.readouterr().err == (
+        f"sluice: {message}\nsluice: no such QOS; leave it out\n  Slurm says: Invalid qos\n"
     )
 
 

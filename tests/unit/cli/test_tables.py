@@ -73,5 +73,17 @@ def test_durations_use_their_two_largest_units(seconds: int, words: str) -> None
 
 def test_midnight_is_shown_as_a_day() -> None:
     assert moment("2026-11-01T00:00:00Z") == "2026-11-01"
+    assert moment("2026-10-31T23:00:00Z", "Europe/Berlin") == "2026-11-01"
+    assert moment("2026-10-31T23:00:01Z", "Europe/Berlin") == "2026-11-01 00:00:01 CET"
+
+
+def test_a_report_of_many_columns_gives_up_numbers_before_it_folds_names() -> None:
+    groups = {"tenant": "genomics", "user": "chen", "class": "batch", "flavor": "a100", "door": "sbatch"}
+    numbers = {"jobs": 16, "gpu_seconds": 134, "cpu_seconds": 134, "node_seconds": 134}
+    report = {"rows": [{**groups, "day": "2026-11-30", **numbers}], "total": numbers}
+    narrow = printed(usage_table(report, width=80), 80)
+    assert narrow[0].split()[-2:] == ["Jobs", "GPU-seconds"]
+    assert narrow[2].split() == [*groups.values(), "2026-11-30", "16", "134"]
+    assert all(len(line) <= 80 for line in narrow)
     assert moment("2026-11-01T02:00:05+02:00") == "2026-11-01 00:00:05 UTC"
     assert moment("") == ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
+import docker.errors
 import pytest
+import requests
 
-from bridge.cluster.images import Recipe, context_of
+from bridge.cluster.images import LABEL_IMAGE, Recipe, context_of, remove_older
 from bridge.errors import StepFailed
 
 RECIPE = Recipe(name="web", inputs=("docker/web", "code", "lock"), without=("code/host",))
@@ -75,3 +77,36 @@ def test_a_missing_input_is_one_sentence(checkout: Path) -> None:
     (checkout / "lock").unlink()
     with pytest.raises(StepFailed, match="lock is missing"):
         digest(checkout)
+
+
+class _Image:
+    def __init__(self, number: int) -> None:
+        self.tags = [f"sluice-gateway:{number}"]
+        self.attrs = {"Created": f"2026-01-0{number}T00:00:00Z"}
+
+
+class _Engine:
+    """The engine's list of images; removing `in_use` is a conflict."""
+
+    def __init__(self, numbers: list[int], in_use: str) -> None:
+        self.images = self
+        self.held = [_Image(number) for number in numbers]
+        self.in_use = in_use
+
+    def list(self, name: str, filters: dict[str, str]) -> list[_Image]:
+        assert (name, filters) == ("sluice-gateway", {"label": LABEL_IMAGE})
+        return list(self.held)
+
+    def remove(self, reference: str) -> None:
+        if reference == self.in_use:
+            response = requests.Response()
+            response.status_code = 409
+            raise docker.errors.APIError("in use", response=response)
+        self.held = [image for image in self.held if reference not in image.tags]
+
+
+def test_older_builds_go_but_not_the_newest_and_none_in_use() -> None:
+    engine = _Engine([3, 1, 5, 2, 4], in_use="sluice-gateway:1")
+    removed = remove_older(engine, "sluice-gateway", keep=2)  # type: ignore[arg-type] # what it needs of it
+    assert set(removed) == {"sluice-gateway:3", "sluice-gateway:2"}
+    assert {image.tags[0] for image in engine.held} == {f"sluice-gateway:{n}" for n in (5, 4, 1)}

@@ -42,6 +42,12 @@ def test_accounting_is_enforced_and_counts_each_flavor() -> None:
     assert setting(conf, "AccountingStorageTRES") == "gres/gpu,gres/gpu:h100,gres/gpu:a100"
 
 
+@pytest.mark.parametrize("file", ["slurm.conf", "slurmdbd.conf"])
+def test_what_others_run_and_use_is_private(file: str) -> None:
+    private = set(setting(rendered()[file], "PrivateData").split(","))
+    assert private >= {"accounts", "jobs", "reservations", "usage", "users"}
+
+
 def test_only_typed_gpus_are_billed() -> None:
     conf = rendered()["slurm.conf"]
     weights = re.findall(r'TRESBillingWeights="([^"]*)"', conf)

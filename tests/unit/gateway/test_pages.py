@@ -16,6 +16,7 @@ from gateway.store.engine import Store
 from gateway.store.jobs import Filter, Visible
 from gateway.store.tables import JobRow
 from gateway.track.record import JobNumber, JobRecord, id_of
+from tests.support.effort import examples
 from tests.unit.gateway.rig import database
 
 T0 = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -53,7 +54,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     store.close()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 @given(
     made=JOBS,
     late=JOBS,

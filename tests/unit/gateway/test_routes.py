@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bridge.errors import SlurmRefused, Unavailable
+from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
 from bridge.policy.tenant_schema import tenant_schema
 from tests.unit.gateway.conftest import World, WorldMaker
@@ -338,6 +338,30 @@ def test_slurmctld_down_is_503_for_writes_while_reads_go_on(world: WorldMaker) -
     asyncio.run(story())
 
 
+def test_a_submission_that_became_no_job_is_told_to_its_owner_alone(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            w.slurm.fail_next("submit", OutcomeUnknown("no answer"), after=False)
+            told = await w.ada.post("/v1/jobs", json={"script": SCRIPT.decode()})
+            name = problem(told, 503, "outcome-unknown")["id"]
+
+            async def answer() -> str:
+                return str(problem(await w.ada.get(f"/v1/jobs/{name}"), 404, "not-found")["detail"])
+
+            async def settled() -> bool:
+                return "did not become a job" in await answer()
+
+            assert "is not a job yet" in await answer()
+            w.clock.forward(minutes=5)
+            await until(settled)
+            assert "submit it again" in await answer()
+            for other in (w.bela, w.chen):
+                said = problem(await other.get(f"/v1/jobs/{name}"), 404, "not-found")
+                assert "there is no job" in said["detail"]
+
+    asyncio.run(story())
+
+
 BAD: list[tuple[bytes, dict[str, str], dict[str, str], str]] = [
     (b"", {}, {}, "invalid-input"),
     (b"{", {}, {}, "invalid-input"),
@@ -350,6 +374,9 @@ BAD: list[tuple[bytes, dict[str, str], dict[str, str], str]] = [
     (b'{"script": "#!/bin/sh\\n", "tenant": "astro", "options": {"account": "x"}}', {}, {}, "invalid-input"),
     (b'{"script": "#!/bin/sh\\n", "environment": {"A=B": "x"}}', {}, {}, "invalid-input"),
     (b"x=1", {"Content-Type": "application/x-www-form-urlencoded"}, {}, "invalid-input"),
+    (b'{"script": "#!/bin/sh\\n", "options": {"job-name": "a\\u0000b"}}', {}, {}, "invalid-input"),
+    (b"#!/bin/sh\n", RAW, {"name": "a\0b"}, "invalid-input"),
+    (b"#!/bin/sh\n", RAW, {"arg": "--account=a\0b"}, "invalid-input"),
     (b"echo\n", RAW, {}, "invalid-script"),
     (b"", RAW, {}, "invalid-script"),
     (b"#!/bin/sh\n#SBATCH --nonsense\n", RAW, {}, "invalid-script"),
@@ -436,6 +463,8 @@ def test_output_is_passed_as_it_is(world: WorldMaker) -> None:
             assert whole.headers["x-sluice-size"] == str(len(text))
             part = await w.ada.get(url, params={"offset": 5, "limit": 7})
             assert part.content == text[5:12]
+            for beyond in (2**64, -(2**64), 10**30):
+                problem(await w.ada.get(url, params={"offset": beyond}), 422, "invalid-input")
             end = await w.ada.get(url, params={"offset": -9})
             assert end.content == text[-9:]
             assert end.headers["x-sluice-offset"] == str(len(text) - 9)
@@ -515,6 +544,24 @@ def test_an_array_is_one_job_whose_tasks_are_jobs_too(world: WorldMaker) -> None
                 1,
                 2,
             ]
+
+    asyncio.run(story())
+
+
+def test_cancelling_a_job_that_slurm_lost_leaves_the_next_one_of_its_number_alone(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            lost = await submit(w.ada)
+            await w.parts.tracker.fresh()
+            # A crash of slurmctld before its state was saved: it forgets the job and gives its number again.
+            w.slurm.purge(lost["job_id"])
+            w.slurm.reuse_numbers_from(lost["job_id"])
+            following = await submit(w.ada)
+            assert following["job_id"] == lost["job_id"]
+            await w.parts.tracker.fresh()
+            answer = await w.ada.delete(f"/v1/jobs/{lost['id']}")
+            assert (answer.status_code, answer.json()["state"]) == (202, "UNKNOWN")
+            assert (await w.ada.get(f"/v1/jobs/{following['id']}")).json()["state"] == "PENDING"
 
     asyncio.run(story())
 

@@ -186,6 +186,15 @@ def test_waiting_tasks_are_read_as_slurm_writes_them() -> None:
     assert waits("1,3,5,...", 999)
 
 
+def test_a_waiting_task_has_its_own_gpus_while_others_run() -> None:
+    array = transition.observe(
+        None, status(array_job_id=7, array_tasks="2-9", tres_requested={"gres/gpu": 1}), cluster="c", now=T0
+    )
+    waiting = arrays.waiting_task(replace(array, gpus=2), 5)
+    assert waiting is not None
+    assert waiting.gpus == 1
+
+
 STATES = st.sampled_from([*BaseState])
 
 

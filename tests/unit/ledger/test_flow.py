@@ -23,6 +23,7 @@ from gateway.ledger.period import period_of, zone_of
 from gateway.ledger.report import Query, Report, by_of
 from gateway.store import entries as stored
 from gateway.store.engine import Store
+from tests.support.effort import examples
 from tests.unit.ledger.rows import at, run, seconds
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -393,7 +394,7 @@ def one_ledger(
 MIDNIGHT = 86_400
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(12))
 @given(
     rows=st.lists(some_row(), min_size=1, max_size=12),
     lo=st.integers(0, 8 * MIDNIGHT),

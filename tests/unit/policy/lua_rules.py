@@ -89,7 +89,7 @@ def description(request: Request) -> dict[str, Any]:
         "ntasks_per_node": _or(request.ntasks_per_node, NO_VAL16),
         "ntasks_per_socket": _or(request.ntasks_per_socket, NO_VAL16),
         "ntasks_per_tres": _or(request.ntasks_per_gpu, NO_VAL16),
-        "shared": 0 if request.exclusive else NO_VAL16,
+        "shared": 0 if request.exclusive else 2 if request.private_nodes else NO_VAL16,
         "sockets_per_node": _or(request.sockets_per_node, NO_VAL16),
     }
     texts = {name: getattr(request, name) for name in ("account", "partition", "qos", *TRES_FIELDS)}

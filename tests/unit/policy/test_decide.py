@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from bridge.job import UNLIMITED, JobSpec
 from bridge.policy.classes import CLASS_RULES, class_of_qos, qos_name, walltime
-from bridge.policy.decide import decide
+from bridge.policy.decide import decide, decide_change
 from bridge.policy.pool import Aliases
 from bridge.policy.request import Decision, Refusal, Request, request_of
 from bridge.policy.table import PolicyTable, table_of
@@ -107,6 +107,7 @@ def test_gpus_are_typed_and_counted_however_they_are_asked(
         ({"tres_per_job": "gres/gpu:1,gres/gpu:h100:1"}, "gpu.twice"),
         ({"tres_per_job": "gres/gpu:h100:1", "tres_per_node": "gres/gpu:a100:1"}, "gpu.several-types"),
         ({"user": "gita", "exclusive": True, "nodes_min": 3}, "node.exclusive"),
+        ({"private_nodes": True}, "node.private"),
     ],
 )
 def test_what_could_never_run_is_refused_by_its_rule(
@@ -130,6 +131,23 @@ def test_a_specification_is_seen_as_slurmctld_would_see_it() -> None:
     )
     request = request_of(spec, user="ada")
     assert (request.user, request.qos, request.ntasks_per_gpu, request.exclusive) == ("ada", "batch", 2, True)
+
+
+@pytest.mark.parametrize("kind", ["user", "mcs", "topo"])
+def test_nodes_of_ones_own_are_seen_whoever_they_are_shared_with(
+    kind: Literal["user", "mcs", "topo"],
+) -> None:
+    spec = JobSpec(script=b"", work_dir="/", environment={}, exclusive=kind)
+    assert request_of(spec, user="ada").private_nodes
+
+
+@pytest.mark.parametrize("field", ["tres_per_task", "tres_per_socket"])
+def test_a_change_asks_no_gpus_that_can_not_be_counted(table: PolicyTable, field: str) -> None:
+    job, change = Request(user="ada"), {field: "gres/gpu:h100:1"}
+    refused = decide_change(table, job, Request(user="ada", **change))  # type: ignore[arg-type]
+    assert isinstance(refused, Refusal)
+    assert refused.rule == "gpu.change"
+    assert isinstance(decide_change(table, job, Request(user="ada", tres_per_job="gres/gpu:1")), Decision)
 
 
 def test_each_class_has_a_qos_and_back() -> None:

@@ -17,6 +17,7 @@ from bridge.policy import decide as decide_module
 from bridge.policy.decide import decide, decide_change
 from bridge.policy.request import TRES_FIELDS, Refusal, Request, Tolerated, Verdict
 from bridge.policy.table import PolicyTable
+from tests.support.effort import examples
 from tests.unit.policy import worlds
 from tests.unit.policy.lua_rules import INFINITE, NO_VAL, SOURCE, LuaRules
 
@@ -68,6 +69,7 @@ def test_25_000_requests_are_decided_alike_and_reach_every_rule(tmp_path: Path) 
             reached[outcome(decision)] += 1
     named = set(re.findall(r'"([a-z]+\.[a-z-]+)"', Path(decide_module.__file__).read_text()))
     named |= set(re.findall(r'\["([a-z]+\.[a-z-]+)"\]', SOURCE.read_text())) - {"table.missing"}
+    named -= {"gpu.change"}  # of changes alone, which the next test counts
     assert {rule: reached[rule] for rule in named | {"accepted", "tolerated"} if reached[rule] < 50} == {}
     for mode in ("observe", "warn"):
         assert sum(count for name, count in reached.items() if name.startswith(mode)) > 500
@@ -132,7 +134,7 @@ def astro(tmp_path_factory: pytest.TempPathFactory) -> tuple[PolicyTable, LuaRul
     return table, rules
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(150))
 @given(
     request=st.builds(
         Request,

@@ -44,6 +44,20 @@ def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
     )
 
 
+def many_tenants(count: int, *, members: int) -> list[Tenant]:
+    """Return `count` tenants of `members` users each, ``tenant-N`` with ``user-N-0``, ``user-N-1``, ..."""
+    return [
+        Tenant.model_validate(
+            {
+                "name": f"tenant-{number}",
+                "members": [{"user": f"user-{number}-{index}"} for index in range(members)],
+                "flavors": {"h100": {"limit": 4}, "a100": {"limit": 2}},
+            }
+        )
+        for number in range(count)
+    ]
+
+
 def world(random: Random) -> PolicyTable:
     flavors = random.choice([("a100", "h100"), ("a100", "h100", "l40"), ("a100", "h100", "l40")])
     names = random.sample(TENANTS, random.choice([1, 2, 3, 3]))
@@ -129,6 +143,8 @@ def request(random: Random) -> Request:
         fields[field] = tres(random)
     if random.random() < 0.2:
         fields["exclusive"] = True
+    elif random.random() < 0.05:
+        fields["private_nodes"] = True
     fields |= random.choice([_shape, _shape, _shape, _tasks])(random)
     return Request(**fields)
 

@@ -14,6 +14,7 @@ from bridge.errors import InputError
 from bridge.job import AccountingRow, BaseState, ExitStatus, JobSpec, JobState, JobStatus
 from bridge.slurm import port
 from bridge.slurm.codec import decode, encode
+from tests.support.effort import examples
 
 CLASSES: list[type[Any]] = [
     JobSpec,
@@ -48,7 +49,7 @@ def test_any_value_comes_back_equal(cls: type[Any]) -> None:
     st.register_type_strategy(int, st.integers(-(2**63), 2**64 - 1))
     st.register_type_strategy(float, st.floats(allow_nan=False))
 
-    @settings(max_examples=30)
+    @settings(max_examples=examples(15))
     @given(st.builds(cls))
     def check(value: Any) -> None:
         back = decode(cls, through_msgpack(encode(value)))

@@ -130,6 +130,11 @@ def test_an_unknown_flavor_names_those_that_there_are(site: Site) -> None:
         site.apply(document("astro", "ada", flavors="{b200: {limit: 1}}"))
 
 
+def test_a_fault_against_the_pool_names_the_file_that_was_given(site: Site) -> None:
+    with pytest.raises(TenantError, match=r"^mine\.yaml: flavors\.b200"):
+        site.apply(Text("mine.yaml", document("astro", "ada", flavors="{b200: {limit: 1}}").text))
+
+
 def test_drift_is_repaired(site: Site) -> None:
     site.apply(*examples())
     slurm = site.slurm

@@ -14,6 +14,7 @@ from bridge.slurm.port import Account, AccountingState, Association, PartitionSt
 from bridge.tenants.accounts import Desired
 from bridge.tenants.plan import plan
 from bridge.tenants.source import Text
+from tests.support.effort import examples
 from tests.unit.tenants.site import Site, document
 
 USERS = ("ada", "bela", "chen")
@@ -55,7 +56,7 @@ def texts(tenants: list[dict[str, object]]) -> list[Text]:
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(15))
 @given(steps=st.lists(_step, max_size=8))
 def test_a_second_pass_is_always_empty_and_no_live_job_loses_its_association(
     steps: list[tuple[str, object]],
