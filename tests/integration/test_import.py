@@ -31,6 +31,12 @@ def command(stack: Stack, *arguments: str, stdin: str | None = None) -> dict[str
     return answer
 
 
+def await_no_drift(stack: Stack) -> None:
+    wait_for(
+        lambda: command(stack, "validate", "-", stdin="[]")["plan"] == [], "nothing drifts", deadline_s=90
+    )
+
+
 @pytest.fixture
 def site(stack: Stack, tenant: OwnTenant) -> Iterator[OwnTenant]:
     """Six accounts in a tree, 300 users, limits and a QOS of their own, a partition; a real user too."""
@@ -46,15 +52,14 @@ def site(stack: Stack, tenant: OwnTenant) -> Iterator[OwnTenant]:
     sacctmgr(stack, "add", "user", tenant.user, f"account={LABS[2]}")
     stack.exec("slurmctld", "scontrol", "create", "partition=gpu", "nodes=gpu1", "DefaultTime=5")
     # sacctmgr made the new account the user's default one; the bridge puts its own tenant's word back.
-    wait_for(
-        lambda: command(stack, "validate", "-", stdin="[]")["plan"] == [], "nothing drifts", deadline_s=90
-    )
+    await_no_drift(stack)
     yield tenant
     for lab in reversed(LABS):
         stack.python("bridge", "bridge.tenants.command", "--wait", "30", "remove", lab)
     stack.exec("slurmctld", "scancel", f"--user={tenant.user}")
     stack.exec("slurmctld", "scontrol", "delete", "partition=gpu")
     sacctmgr(stack, "delete", "account", ",".join(LABS))
+    await_no_drift(stack)
 
 
 def test_three_hundred_users_are_imported_and_nothing_changes(
