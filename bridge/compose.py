@@ -97,6 +97,7 @@ def compose(config: BridgeConfig, slurm: Slurm | None = None) -> Bridge:
         folder=Folder(config.tenants_dir),
         users=UserFiles(tenants_dir=config.tenants_dir, users_dir=config.users_dir),
         policy=PolicyFiles(folder=config.policy_dir, script=config.job_submit),
+        aliases=config.aliases,
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat)

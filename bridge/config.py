@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bridge import wellknown
+from bridge.policy.pool import NO_ALIASES, Aliases
 
 _SHIPPED_SCRIPT = Path(__file__).parents[1] / "slurm-conf" / "job_submit.lua"
 
@@ -26,6 +27,8 @@ class BridgeConfig(BaseSettings):
     """The job_submit.lua that is put into the policy folder."""
     allowed_uids: frozenset[int] = frozenset({0, wellknown.SLUICE_UID})
     """uids that may speak to the bridge."""
+    aliases: Aliases = NO_ALIASES
+    """A site's old names, as JSON: ``{"partitions": {"gpu": "h100"}, "qos": {"normal": "training"}}``."""
     interval_s: float = Field(default=30.0, gt=0)
     """Between two passes of the reconcile loop when nothing happens."""
     retry_s: float = Field(default=1.0, gt=0)

@@ -95,6 +95,12 @@ class Conflict(SluiceError):
     code: ClassVar[str] = "conflict"
 
 
+class Outdated(Conflict):
+    """The request names a revision that is no longer the present one; read again, then decide."""
+
+    code: ClassVar[str] = "outdated"
+
+
 class Unavailable(SluiceError):
     """A part that is needed doesn't answer now; the same request may be sent again.
 

@@ -1,4 +1,4 @@
-"""The bridge's operations on its socket: tenants, validate, apply, remove, health.
+"""The bridge's operations on its socket: tenants and their documents, history, import, health.
 
 An adapter: maps of the wire in, maps out; the work is `bridge.tenants.flow`'s. Shapes are those that the
 gateway and `bridge.tenants.command` rely on.
@@ -9,60 +9,147 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
-from bridge.errors import InputError, Unavailable
+from bridge.errors import InputError, NotFound, Unavailable
 from bridge.health import Heartbeat
+from bridge.policy.pool import pool_of
 from bridge.slurm.port import Slurm
-from bridge.tenants.flow import Tenants
+from bridge.tenants.changes import document_revision
+from bridge.tenants.flow import Preview, Tenants
+from bridge.tenants.importing import imported
 from bridge.tenants.plan import Action
-from bridge.tenants.source import Text
+from bridge.tenants.source import Text, parse_all
 from bridge.wire import Handler
+
+Answer = Mapping[str, Any]
+Result = TypeVar("Result")
 
 
 def handlers(*, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat) -> Mapping[str, Handler]:
     """Return the operations by name."""
+    documents = DocumentOperations(tenants)
 
-    def show(_args: Mapping[str, Any]) -> Mapping[str, Any]:
-        view = tenants.view
+    def health(_args: Mapping[str, Any]) -> Answer:
+        return {"parts": [asdict(part) for part in (heartbeat.health(), *slurm.health())]}
+
+    def found(_args: Mapping[str, Any]) -> Answer:
+        known = [sourced.tenant.name for sourced in tenants.view.documents]
+        pool = pool_of(slurm.nodes(), slurm.partitions())
+        done = imported(slurm.accounting_state(), pool, known=known)
+        return {"documents": [asdict(text) for text in done.documents], "notes": list(done.notes)}
+
+    return {
+        "import": found,
+        "tenants": documents.show,
+        "document": documents.document,
+        "validate": documents.validate,
+        "apply": documents.apply,
+        "remove": documents.remove,
+        "history": documents.history,
+        "health": health,
+    }
+
+
+class DocumentOperations:
+    """What can be asked about tenants' documents."""
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
+
+    def show(self, _args: Mapping[str, Any]) -> Answer:
+        """All documents, their states, the pool's flavors."""
+        view = self._tenants.view
         flavors = view.pool.flavors if view.pool else {}
         return {
             "revision": view.revision,
+            "aliases": self._tenants.aliases.model_dump(mode="json"),
             "documents": [sourced.tenant.model_dump(mode="json") for sourced in view.documents],
             "states": {name: asdict(state) for name, state in view.states.items()},
             "flavors": {name: asdict(flavor) for name, flavor in flavors.items()},
         }
 
-    def validate(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    def document(self, args: Mapping[str, Any]) -> Answer:
+        """One document: as it is written, as it is read, its revision."""
+        text = self._tenants.document(_text(args, "name"))
+        return {
+            "text": text.text,
+            "document": parse_all([text])[0].tenant.model_dump(mode="json"),
+            "revision": document_revision(text.text),
+        }
+
+    def validate(self, args: Mapping[str, Any]) -> Answer:
+        """What `apply` would do."""
         texts, prune = _texts(args), bool(args.get("prune"))
-        return _plan(_patiently(lambda: tenants.validate(texts, prune=prune), args))
+        return _preview(_patiently(lambda: self._tenants.validate(texts, prune=prune), args))
 
-    def apply(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    def apply(self, args: Mapping[str, Any]) -> Answer:
+        """Write documents and carry them out; with ``dry_run`` only say what would be done."""
+        if args.get("dry_run"):
+            return self.validate(args)
         texts, actor, prune = _texts(args), _text(args, "actor"), bool(args.get("prune"))
-        return _plan(_patiently(lambda: tenants.apply(texts, actor=actor, prune=prune), args))
+        expected, revision = _expected(args)
 
-    def remove(args: Mapping[str, Any]) -> Mapping[str, Any]:
-        name, actor = _text(args, "name"), _text(args, "actor")
-        return _plan(_patiently(lambda: tenants.remove(name, actor=actor), args))
+        def act() -> Sequence[Action]:
+            return self._tenants.apply(texts, actor=actor, prune=prune, expected=expected, revision=revision)
 
-    def health(_args: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"parts": [asdict(part) for part in (heartbeat.health(), *slurm.health())]}
+        return {"plan": _plan(_patiently(act, args))}
 
-    return {"tenants": show, "validate": validate, "apply": apply, "remove": remove, "health": health}
+    def remove(self, args: Mapping[str, Any]) -> Answer:
+        """Remove a document; with ``dry_run`` only say what would be done."""
+        name = _text(args, "name")
+        if args.get("dry_run"):
+            return _preview(_patiently(lambda: self._tenants.validate_removal(name), args))
+        actor = _text(args, "actor")
+        expected, revision = _expected(args)
+
+        begun = False
+
+        def act() -> Sequence[Action]:
+            nonlocal begun
+            try:
+                return self._tenants.remove(name, actor=actor, expected=expected, revision=revision)
+            except Unavailable:
+                begun = True
+                raise
+            except NotFound:
+                if not begun:
+                    raise
+                return self._tenants.reconcile()  # the try before took the document away, and no more
+
+        return {"plan": _plan(_patiently(act, args))}
+
+    def history(self, args: Mapping[str, Any]) -> Answer:
+        """The newest changes of documents, of one tenant or of all."""
+        name = _text(args, "name") if args.get("name") is not None else None
+        limit = args.get("limit", 100)
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+            raise InputError("limit must be a whole number of at least 1")
+        return {"entries": [asdict(entry) for entry in self._tenants.history(name, limit=limit)]}
 
 
-def _plan(actions: Sequence[Action]) -> Mapping[str, Any]:
+def _preview(preview: Preview) -> Answer:
     return {
-        "plan": [
-            {"action": action.verb, "kind": action.kind, "name": action.name, "detail": action.detail}
-            for action in actions
-        ]
+        "plan": _plan(preview.actions),
+        "revision": preview.revision,
+        "changes": [asdict(edit) for edit in preview.edits],
     }
 
 
-def _patiently(
-    act: Callable[[], Sequence[Action]], args: Mapping[str, Any], *, pause_s: float = 0.5
-) -> Sequence[Action]:
+def _plan(actions: Sequence[Action]) -> list[Answer]:
+    return [
+        {
+            "action": action.verb,
+            "kind": action.kind,
+            "name": action.name,
+            "detail": action.detail,
+            "drift": action.drift,
+        }
+        for action in actions
+    ]
+
+
+def _patiently(act: Callable[[], Result], args: Mapping[str, Any], *, pause_s: float = 0.5) -> Result:
     """Try again while Slurm doesn't answer, for ``wait_s`` seconds; every step is repeatable."""
     deadline = time.monotonic() + float(args.get("wait_s") or 0)
     while True:
@@ -86,3 +173,10 @@ def _text(args: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{name} must be given as a text")
     return value
+
+
+def _expected(args: Mapping[str, Any]) -> tuple[Mapping[str, str | None], int | None]:
+    expected, revision = args.get("expected") or {}, args.get("revision")
+    if not isinstance(expected, Mapping) or not isinstance(revision, int | None):
+        raise InputError("expected must be a map of tenants to revisions, revision a whole number")
+    return expected, revision

@@ -21,6 +21,7 @@ from bridge.wire import Client
 from gateway.auth import Authenticator
 from gateway.config import Settings
 from gateway.directory import BridgeTenants, Directory, TenantSource
+from gateway.documents import TenantDocuments
 from gateway.ledger.flow import Ledger
 from gateway.logs import Logs
 from gateway.metrics import Metrics
@@ -46,6 +47,7 @@ class Parts:
     slurm: Slurm
     files: Client
     directory: Directory
+    documents: TenantDocuments
     authenticator: Authenticator
     tracker: Tracker
     scan: AccountingScan
@@ -67,13 +69,15 @@ def compose(
     store: Store,
     slurm: Slurm | None = None,
     tenants: TenantSource | None = None,
+    bridge: Client | None = None,
     files: Client | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Parts:
-    """Build all parts, in a running loop; `slurm`, `tenants` and `files` are the real ones unless given."""
+    """Build all parts, in a running loop; what isn't given of the services is the real one."""
     slurm = slurm or AgentClient(settings.agent_socket)
     files = files or Client(settings.files_socket, "file-agent")
-    tenants = tenants or BridgeTenants(Client(settings.bridge_socket, "bridge"))
+    bridge = bridge or Client(settings.bridge_socket, "bridge")
+    tenants = tenants or BridgeTenants(bridge)
     metrics = Metrics()
     directory = Directory(tenants, slurm, clock=clock, pool_every_s=settings.pool_every_s)
     ledger = Ledger(store=store)
@@ -111,6 +115,7 @@ def compose(
         slurm=slurm,
         files=files,
         directory=directory,
+        documents=TenantDocuments(bridge),
         authenticator=Authenticator(store, directory, clock=clock, cache_s=settings.key_cache_s),
         tracker=tracker,
         scan=_scan(settings, slurm, tracker, ledger, clock),

@@ -18,7 +18,7 @@ import anyio.to_thread
 import structlog
 
 from bridge.errors import SluiceError, Unavailable
-from bridge.policy.pool import Pool, pool_of
+from bridge.policy.pool import NO_ALIASES, Aliases, Pool, pool_of
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Role, Tenant
 from bridge.slurm.port import Slurm
@@ -43,6 +43,7 @@ class Documents:
     """Changes with the documents; says nothing about their order."""
     tenants: tuple[Tenant, ...] = ()
     states: Mapping[str, TenantState] = field(default_factory=dict)
+    aliases: Aliases = NO_ALIASES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,7 @@ class BridgeTenants:
                     name: TenantState(applied=bool(state["applied"]), message=str(state.get("message") or ""))
                     for name, state in answer["states"].items()
                 },
+                aliases=Aliases.model_validate(answer["aliases"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise Unavailable(
@@ -149,7 +151,7 @@ class Directory:
             self.failure = error
             return
         self.failure = None
-        table = None if self._pool is None else table_of(documents.tenants, self._pool)
+        table = None if self._pool is None else table_of(documents.tenants, self._pool, documents.aliases)
         self.now = Snapshot(documents=documents, table=table, taken_at=self._clock())
 
     async def _read_pool(self) -> None:

@@ -34,6 +34,7 @@ PROBLEMS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "denied": (HTTPStatus.FORBIDDEN, "Not allowed"),
     "not-found": (HTTPStatus.NOT_FOUND, "Not found"),
     "conflict": (HTTPStatus.CONFLICT, "The request contradicts the present state"),
+    "outdated": (HTTPStatus.PRECONDITION_FAILED, "Changed in the meantime"),
     "unavailable": (HTTPStatus.SERVICE_UNAVAILABLE, "A part that is needed does not answer"),
     "outcome-unknown": (HTTPStatus.SERVICE_UNAVAILABLE, "It is not known yet whether it happened"),
     "slurm-refused": (HTTPStatus.UNPROCESSABLE_ENTITY, "Slurm refused"),

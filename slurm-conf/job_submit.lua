@@ -13,7 +13,8 @@ table into place, then touches this file. Lua 5.1, as Debian's slurmctld is link
 ]]
 
 local POLICY_DIR = SLUICE_POLICY_DIR or "/var/lib/sluice/policy" -- the global is set by tests only
-local FORMAT = 1
+local SITE_SCRIPT = SLUICE_SITE_SCRIPT or "/etc/slurm/site.lua" -- likewise
+local FORMAT = 2
 local ADMINISTRATORS_WITHOUT_TABLE = { [0] = true, [64030] = true } -- root and SlurmUser
 
 local JOB_SHARED_NONE = 0 -- --exclusive
@@ -39,6 +40,7 @@ local ERRNO = {
 	["flavor.none"] = "ESLURM_ACCESS_DENIED",
 	["flavor.grant"] = "ESLURM_ACCESS_DENIED",
 	["flavor.limit"] = "ESLURM_ACCOUNTING_POLICY",
+	["parent.limit"] = "ESLURM_ACCOUNTING_POLICY",
 	["job.gpus"] = "ESLURM_ACCOUNTING_POLICY",
 	["production.guarantee"] = "ESLURM_ACCOUNTING_POLICY",
 	["node.exclusive"] = "ESLURM_ACCOUNTING_POLICY",
@@ -56,7 +58,8 @@ local ERRNO = {
 
 local TABLE_KEYS = {
 	"administrators", "flavor_partition", "flavor_type", "partition_flavor",
-	"type_flavor", "node_gpus", "partitions", "types", "tenants", "users",
+	"partition_alias", "qos_alias", "type_flavor", "node_gpus", "partitions", "types", "strangers",
+	"tenants", "users",
 }
 
 local function load_table(path)
@@ -96,6 +99,67 @@ local function last_good_table()
 end
 
 local rules = last_good_table()
+
+-- The site's own script -----------------------------------------------------------------------------
+
+-- A site's job_submit.lua, under this name, judges each job before us; its globals are its own.
+local function load_site()
+	local file = io.open(SITE_SCRIPT, "r")
+	if not file then
+		return {}
+	end
+	file:close()
+	local chunk, why = loadfile(SITE_SCRIPT)
+	local site = setmetatable({}, { __index = _G })
+	local fine = chunk ~= nil
+	if fine then
+		setfenv(chunk, site)
+		fine, why = pcall(chunk)
+	end
+	if fine then
+		return site
+	end
+	slurm.log_error("sluice: %s is not usable, so only administrators submit: %s", SITE_SCRIPT, tostring(why))
+	return nil
+end
+
+local site = load_site()
+
+-- The site's verdict: slurm.SUCCESS, or what it refuses with.
+local function of_site(name, submit_uid, ...)
+	local judge = site and rawget(site, name)
+	if judge then
+		local fine, code = pcall(judge, ...)
+		if fine then
+			return code
+		end
+		slurm.log_error("sluice: %s failed: %s", SITE_SCRIPT, tostring(code))
+	elseif site or ADMINISTRATORS_WITHOUT_TABLE[submit_uid] then
+		return slurm.SUCCESS
+	end
+	slurm.log_user("%s", "this job could not be judged because of a fault in the site's own rules; tell the"
+		.. " administrator (rule site)")
+	return slurm.ERROR
+end
+
+-- What is noted below mode enforce ----------------------------------------------------------------
+
+local observed = {} -- tenant and rule to how often, since this script was loaded
+
+-- What the rules would have said is logged and, in mode warn, told the user.
+local function note(tenant, refusal)
+	if type(refusal) ~= "table" or not refusal.rule then
+		slurm.log_error("sluice: job_submit.lua failed: %s", tostring(refusal))
+		return
+	end
+	local key = tenant.name .. " " .. refusal.rule
+	observed[key] = (observed[key] or 0) + 1
+	slurm.log_info("sluice: mode %s of tenant %s: rule %s, %d times by now: %s",
+		tenant.mode, tenant.name, refusal.rule, observed[key], refusal.sentence)
+	if tenant.mode == "warn" then
+		slurm.log_user("%s", refusal.sentence)
+	end
+end
 
 -- Words --------------------------------------------------------------------------------------------
 
@@ -313,6 +377,15 @@ local function partition_flavors(partition)
 	return flavors
 end
 
+-- A site's old partitions, by the names of those that they mean.
+local function real_names(partition)
+	local names = split(partition)
+	for index, name in ipairs(names) do
+		names[index] = not rules.partition_flavor[name] and rules.partition_alias[name] or name
+	end
+	return table.concat(names, ",")
+end
+
 -- Partition and flavor: what is asked, else what the other one says, else the tenant's first.
 local function placed(request, tenant, gpus)
 	local asked
@@ -323,7 +396,8 @@ local function placed(request, tenant, gpus)
 				shown(gpus.gres_type), listed(rules.types))
 		end
 	end
-	local flavors = partition_flavors(request.partition)
+	local partition = real_names(request.partition)
+	local flavors = partition_flavors(partition)
 	if #flavors == 0 then
 		local flavor = asked or tenant.flavors[1]
 		if not flavor then
@@ -337,13 +411,13 @@ local function placed(request, tenant, gpus)
 	end
 	if asked and (#flavors > 1 or flavors[1] ~= asked) then
 		refuse("partition.contradicts", "the job asks for %s GPUs in partition %s; write --partition=%s,"
-			.. " or leave the partition out", asked, shown(request.partition), rules.flavor_partition[asked])
+			.. " or leave the partition out", asked, shown(partition), rules.flavor_partition[asked])
 	end
 	if gpus.wanted and #flavors > 1 then
 		refuse("gpu.untyped", "partitions %s have different GPUs and the job does not say which; name one"
-			.. " partition, or write --gpus=TYPE:NUMBER and leave the partition out", shown(request.partition))
+			.. " partition, or write --gpus=TYPE:NUMBER and leave the partition out", shown(partition))
 	end
-	return request.partition, flavors[1]
+	return partition, flavors[1]
 end
 
 local function class_of(request, tenant)
@@ -355,6 +429,7 @@ local function class_of(request, tenant)
 	if qos == "production" or qos:sub(1, #PRODUCTION) == PRODUCTION then
 		class = "production"
 	end
+	class = class or rules.qos_alias[qos]
 	if not class then
 		refuse("class.unknown", "there is no class %s; classes of tenant %s are %s",
 			shown(qos), tenant.name, listed(tenant.classes))
@@ -375,6 +450,13 @@ local function within_limits(tenant, flavor, class, count)
 		refuse("flavor.limit", "tenant %s may use %d %s GPUs at once, this job asks %.0f; ask fewer or have"
 			.. " the limit raised", tenant.name, limit, flavor, count)
 	end
+	for _, name in ipairs(tenant.ancestors) do
+		local above = rules.tenants[name].limit_gpus[flavor] or 0
+		if count > above then
+			refuse("parent.limit", "tenant %s, which is above %s, may use %d %s GPUs at once, this job asks %.0f;"
+				.. " ask fewer or have its limit raised", name, tenant.name, above, flavor, count)
+		end
+	end
 	if tenant.max_gpus_per_job and count > tenant.max_gpus_per_job then
 		refuse("job.gpus", "tenant %s allows %d GPUs in one job, this job asks %.0f; ask fewer or have"
 			.. " limits.max_gpus_per_job raised", tenant.name, tenant.max_gpus_per_job, count)
@@ -386,16 +468,23 @@ local function within_limits(tenant, flavor, class, count)
 	end
 end
 
+local function whole_nodes_of(name, allowed, flavor, nodes, held)
+	local most = allowed[flavor] or 0
+	if nodes * held > most then
+		refuse("node.exclusive", "--exclusive takes all %.0f %s GPUs of %.0f nodes, and tenant %s may use %d"
+			.. " for this job; leave --exclusive out", nodes * held, flavor, nodes, name, most)
+	end
+end
+
 -- Slurm allocates every GPU of a whole node, asked or not (measured), so all of them are judged.
 local function whole_nodes(tenant, partition, class, nodes)
 	local first = partition:match("[^,]+")
-	local allowed = class == "production" and tenant.guarantee_gpus or tenant.limit_gpus
+	local own = class == "production" and tenant.guarantee_gpus or tenant.limit_gpus
 	for _, pair in ipairs(rules.node_gpus[first] or {}) do
 		local flavor, held = pair[1], pair[2]
-		if nodes * held > (allowed[flavor] or 0) then
-			refuse("node.exclusive", "--exclusive takes all %.0f %s GPUs of %.0f nodes, and tenant %s may use %d"
-				.. " in class %s; leave --exclusive out",
-				nodes * held, flavor, nodes, tenant.name, allowed[flavor] or 0, class)
+		whole_nodes_of(tenant.name, own, flavor, nodes, held)
+		for _, name in ipairs(tenant.ancestors) do
+			whole_nodes_of(name, rules.tenants[name].limit_gpus, flavor, nodes, held)
 		end
 	end
 end
@@ -433,6 +522,30 @@ local function decide(request)
 	decision.qos = class == "production" and PRODUCTION .. tenant.name or class
 	decision.time_limit = time_limit_of(request, tenant, class)
 	return decision
+end
+
+-- Modes --------------------------------------------------------------------------------------------
+
+-- Whose mode counts: the tenant that is asked, else the user's default one, else what stands for strangers.
+local function asked_tenant(request)
+	local user = rules.users[request.user]
+	if not user then
+		return rules.strangers
+	end
+	return rules.tenants[user.member[request.account] and request.account or user.default]
+end
+
+-- The decision, nil when the job goes on as it was asked.
+local function judged(request)
+	local tenant = asked_tenant(request)
+	if tenant.mode == "enforce" then
+		return decide(request)
+	end
+	local fine, refusal = pcall(decide, request)
+	if not fine then
+		note(tenant, refusal)
+	end
+	return nil
 end
 
 -- Slurm's side -------------------------------------------------------------------------------------
@@ -478,7 +591,10 @@ local function submitted(desc)
 	if not rules then
 		refuse("table.missing", "no tenants are set up yet, so nobody may submit; tell the administrator")
 	end
-	local decision = decide(request_of(desc))
+	local decision = judged(request_of(desc))
+	if not decision then
+		return
+	end
 	for _, field in ipairs(FILLED) do
 		if decision[field] ~= desc[field] then
 			desc[field] = decision[field]
@@ -524,7 +640,10 @@ local function modified(desc, job)
 	for field, value in pairs(change) do
 		request[field] = value
 	end
-	local decision = decide(request)
+	local decision = judged(request)
+	if not decision then
+		return
+	end
 	if asks_gpus(change.tres_per_task) or asks_gpus(change.tres_per_socket) then
 		refuse("gpu.change", "a change can't ask for GPUs per task or socket, since the rules don't see how many"
 			.. " of them the job has; ask for them in all or per node, or submit the job anew")
@@ -559,6 +678,10 @@ local function guarded(judge, ...)
 end
 
 function slurm_job_submit(desc, part_list, submit_uid)
+	local code = of_site("slurm_job_submit", submit_uid, desc, part_list, submit_uid)
+	if code ~= slurm.SUCCESS then
+		return code
+	end
 	return guarded(function()
 		if not administrator(desc.user_id) then
 			submitted(desc)
@@ -567,6 +690,10 @@ function slurm_job_submit(desc, part_list, submit_uid)
 end
 
 function slurm_job_modify(desc, job, part_list, modify_uid)
+	local code = of_site("slurm_job_modify", modify_uid, desc, job, part_list, modify_uid)
+	if code ~= slurm.SUCCESS then
+		return code
+	end
 	return guarded(function()
 		if not administrator(modify_uid) then
 			modified(desc, job)

@@ -10,27 +10,32 @@ only when it could never run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bridge.job import UNLIMITED, Minutes
 from bridge.policy.classes import class_of_qos, qos_name
 from bridge.policy.gpus import GpuRequest, Refused, least_gpus, least_nodes, read_gpus, shown, typed
-from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request
+from bridge.policy.request import TRES_FIELDS, Decision, Refusal, Request, Tolerated, Verdict
 from bridge.policy.table import PolicyTable, TenantRules
-from bridge.policy.tenant import JobClass
+from bridge.policy.tenant import JobClass, Mode
 from bridge.wellknown import PRODUCTION_QOS_PREFIX
 
 
-def decide(table: PolicyTable, request: Request) -> Decision | Refusal:
+def decide(table: PolicyTable, request: Request) -> Verdict:
     """Decide about one job, or one component of a het job; each array task counts as a job."""
+    mode = _mode(table, request)
+    verdict: Decision | Refusal
     try:
-        return _decide(table, request)
+        verdict = _decide(table, request)
     except Refused as refused:
-        return refused.refusal
+        verdict = refused.refusal
+    if mode == "enforce":
+        return verdict
+    return Tolerated(verdict if isinstance(verdict, Refusal) else None, spoken=mode == "warn")
 
 
-def decide_change(table: PolicyTable, job: Request, change: Request) -> Decision | Refusal | None:
+def decide_change(table: PolicyTable, job: Request, change: Request) -> Verdict | None:
     """Decide about a user's change of a job; None when the change touches nothing that rules are about.
 
     `job` is the job as it is, `change` has only what the user wants otherwise. What is decided is the
@@ -76,13 +81,24 @@ _CHANGEABLE = (
 )
 
 
+def _mode(table: PolicyTable, request: Request) -> Mode:
+    """Return the mode of the tenant that is asked, else of the user's default, else that for strangers."""
+    user = table.users.get(request.user)
+    if user is None:
+        return table.strangers
+    account = request.account
+    if account not in user.tenants:
+        account = user.default
+    return table.tenants[account].mode
+
+
 def _decide(table: PolicyTable, request: Request) -> Decision:
     tenant = _tenant(table, request)
     gpus = read_gpus(request)
     partition, flavor = _placed(table, request, tenant, gpus)
-    job_class = _class(request, tenant)
+    job_class = _class(table, request, tenant)
     count = least_gpus(request, gpus)
-    _within_limits(tenant, flavor, job_class, count)
+    _within_limits(table, tenant, flavor, job_class, count)
     if request.private_nodes:
         raise Refused(
             "node.private",
@@ -133,7 +149,8 @@ def _placed(table: PolicyTable, request: Request, tenant: TenantRules, gpus: Gpu
                 f"the pool has no GPUs of type {shown(gpus.gres_type)}; its types are"
                 f" {_listed(sorted(table.type_flavor))}",
             )
-    flavors = _partition_flavors(table, request.partition)
+    partition = _real_names(table, request.partition)
+    flavors = _partition_flavors(table, partition)
     if not flavors:
         flavor = asked or (tenant.flavors[0] if tenant.flavors else None)
         if flavor is None:
@@ -147,21 +164,28 @@ def _placed(table: PolicyTable, request: Request, tenant: TenantRules, gpus: Gpu
     if asked is not None and flavors != [asked]:
         raise Refused(
             "partition.contradicts",
-            f"the job asks for {asked} GPUs in partition {shown(request.partition or '')}; write"
+            f"the job asks for {asked} GPUs in partition {shown(partition)}; write"
             f" --partition={table.flavor_partition[asked]}, or leave the partition out",
         )
     if gpus.wanted and len(flavors) > 1:
         raise Refused(
             "gpu.untyped",
-            f"partitions {shown(request.partition or '')} have different GPUs and the job does not say"
+            f"partitions {shown(partition)} have different GPUs and the job does not say"
             " which; name one partition, or write --gpus=TYPE:NUMBER and leave the partition out",
         )
-    return request.partition or "", flavors[0]
+    return partition, flavors[0]
 
 
-def _partition_flavors(table: PolicyTable, partition: str | None) -> list[str]:
+def _real_names(table: PolicyTable, partition: str | None) -> str:
+    names = (partition or "").split(",")
+    return ",".join(
+        name if name in table.partition_flavor else table.partition_alias.get(name, name) for name in names
+    )
+
+
+def _partition_flavors(table: PolicyTable, partition: str) -> list[str]:
     flavors: list[str] = []
-    for name in filter(None, (partition or "").split(",")):
+    for name in filter(None, partition.split(",")):
         flavor = table.partition_flavor.get(name)
         if flavor is None:
             raise Refused(
@@ -182,10 +206,11 @@ def _granted(tenant: TenantRules, flavor: str) -> None:
         )
 
 
-def _class(request: Request, tenant: TenantRules) -> JobClass:
+def _class(table: PolicyTable, request: Request, tenant: TenantRules) -> JobClass:
     if not request.qos:
         return tenant.default_class
     job_class = "production" if request.qos == "production" else class_of_qos(request.qos)
+    job_class = job_class or table.qos_alias.get(request.qos)
     if job_class is None:
         raise Refused(
             "class.unknown",
@@ -205,7 +230,9 @@ def _class(request: Request, tenant: TenantRules) -> JobClass:
     return job_class
 
 
-def _within_limits(tenant: TenantRules, flavor: str, job_class: JobClass, count: int) -> None:
+def _within_limits(
+    table: PolicyTable, tenant: TenantRules, flavor: str, job_class: JobClass, count: int
+) -> None:
     limit = tenant.limit_gpus[flavor]
     if count > limit:
         raise Refused(
@@ -213,6 +240,14 @@ def _within_limits(tenant: TenantRules, flavor: str, job_class: JobClass, count:
             f"tenant {tenant.name} may use {limit} {flavor} GPUs at once, this job asks {count}; ask fewer"
             " or have the limit raised",
         )
+    for name in tenant.ancestors:
+        above = table.tenants[name].limit_gpus.get(flavor, 0)
+        if count > above:
+            raise Refused(
+                "parent.limit",
+                f"tenant {name}, which is above {tenant.name}, may use {above} {flavor} GPUs at once, this"
+                f" job asks {count}; ask fewer or have its limit raised",
+            )
     if tenant.max_gpus_per_job is not None and count > tenant.max_gpus_per_job:
         raise Refused(
             "job.gpus",
@@ -232,15 +267,21 @@ def _whole_nodes(
 ) -> None:
     """Refuse whole nodes whose GPUs the tenant may not use; Slurm allocates all of them (measured)."""
     first = next(name for name in partition.split(",") if name)
+    own = tenant.guarantee_gpus if job_class == "production" else tenant.limit_gpus
     for flavor, held in table.node_gpus.get(first, {}).items():
-        allowed = tenant.guarantee_gpus if job_class == "production" else tenant.limit_gpus
-        if nodes * held > allowed.get(flavor, 0):
-            raise Refused(
-                "node.exclusive",
-                f"--exclusive takes all {nodes * held} {flavor} GPUs of {nodes} nodes, and tenant"
-                f" {tenant.name} may use {allowed.get(flavor, 0)} in class {job_class};"
-                " leave --exclusive out",
-            )
+        _whole_nodes_of(tenant.name, own, flavor, nodes, held)
+        for name in tenant.ancestors:
+            _whole_nodes_of(name, table.tenants[name].limit_gpus, flavor, nodes, held)
+
+
+def _whole_nodes_of(name: str, allowed: Mapping[str, int], flavor: str, nodes: int, held: int) -> None:
+    most = allowed.get(flavor, 0)
+    if nodes * held > most:
+        raise Refused(
+            "node.exclusive",
+            f"--exclusive takes all {nodes * held} {flavor} GPUs of {nodes} nodes, and tenant {name} may use"
+            f" {most} for this job; leave --exclusive out",
+        )
 
 
 def _time_limit(request: Request, tenant: TenantRules, job_class: JobClass) -> Minutes:

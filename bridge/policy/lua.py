@@ -14,7 +14,7 @@ from bridge.policy.table import PolicyTable, TenantRules
 from bridge.policy.tenant import JobClass
 from bridge.wellknown import SLURM_UID
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of the file's shape; job_submit.lua refuses another."""
 
 
@@ -35,6 +35,9 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
         "},",
         f"partitions={_list(sorted(table.partition_flavor))},",
         f"types={_list(sorted(table.type_flavor))},",
+        f"partition_alias={_map(table.partition_alias)},",
+        f"qos_alias={_map(table.qos_alias)},",
+        f"strangers={{name={_text('')},mode={_text(table.strangers)}}},",
         "tenants={",
         *(f"[{_text(name)}]={_tenant(rules)}," for name, rules in table.tenants.items()),
         "},",
@@ -58,7 +61,8 @@ def _tenant(rules: TenantRules) -> str:
         f"guarantee_gpus={_map(rules.guarantee_gpus)},classes={_list(rules.classes)},"
         f"may={{{''.join(f'[{_text(name)}]=true,' for name in rules.classes)}}},"
         f"default_class={_text(rules.default_class)},default_min={_map(rules.default_min)},"
-        f"max_min={_map(rules.max_min)},{max_gpus}}}"
+        f"max_min={_map(rules.max_min)},mode={_text(rules.mode)},"
+        f"ancestors={_list(rules.ancestors)},{max_gpus}}}"
     )
 
 

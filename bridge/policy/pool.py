@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bridge.policy.tenant import Tenant
+from pydantic import BaseModel, ConfigDict
+
+from bridge.policy.tenant import JobClass, Tenant
 from bridge.slurm.port import NodeStatus, PartitionStatus
 
 UNHEALTHY: Final = frozenset(
@@ -40,6 +42,20 @@ class Pool:
     flavors: Mapping[str, Flavor] = field(default_factory=dict)
     node_gpus: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Partition to flavor to the GPUs that each of its nodes has at least."""
+
+
+class Aliases(BaseModel):
+    """A site's old names, which keep working: partitions mean flavors, QOS mean classes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partitions: dict[str, str] = {}
+    """Partition to flavor. A partition of a flavor is never an alias."""
+    qos: dict[str, JobClass] = {}
+    """QOS to class. The name of a class is never an alias."""
+
+
+NO_ALIASES: Final = Aliases()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,52 @@ def _node_gpus(nodes: Sequence[NodeStatus]) -> Mapping[str, int]:
 
 def document_faults(documents: Sequence[Sourced]) -> tuple[PoolFault, ...]:
     """Check names, parents and uids across documents; the pool isn't needed."""
-    return (*_twice(documents), *_parents(documents), *_uids(documents), *_defaults(documents))
+    return (
+        *_twice(documents),
+        *_parents(documents),
+        *_grants_above(documents),
+        *_uids(documents),
+        *_defaults(documents),
+    )
+
+
+def ancestors_of(tenant: Tenant, by_name: Mapping[str, Tenant]) -> tuple[str, ...]:
+    """Return the names of the tenants above, the nearest first; ends at one that isn't there or a circle."""
+    found: list[str] = []
+    step = tenant.parent
+    while step is not None and step in by_name and step not in (*found, tenant.name):
+        found.append(step)
+        step = by_name[step].parent
+    return tuple(found)
+
+
+def _grants_above(documents: Sequence[Sourced]) -> Iterator[PoolFault]:
+    """A tenant has no flavor that its parent lacks, and guarantees fit into the limit of each ancestor."""
+    by_name = {document.tenant.name: document.tenant for document in documents}
+    promised: dict[tuple[str, str], int] = defaultdict(int)
+    for document in documents:
+        tenant = document.tenant
+        parent = by_name.get(tenant.parent or "")
+        for flavor, grant in tenant.flavors.items():
+            for name in (tenant.name, *ancestors_of(tenant, by_name)):
+                promised[name, flavor] += grant.guarantee
+            if parent is not None and flavor not in parent.flavors:
+                yield PoolFault(
+                    document.file,
+                    f"flavors.{flavor}",
+                    f"tenant {parent.name}, the parent, has no {flavor} GPUs; give it a limit of them or take"
+                    " this one away",
+                )
+    for document in documents:
+        for flavor, grant in document.tenant.flavors.items():
+            total = promised[document.tenant.name, flavor]
+            if total > grant.limit:
+                yield PoolFault(
+                    document.file,
+                    f"flavors.{flavor}.limit",
+                    f"this tenant and those below it are guaranteed {total} {flavor} GPUs, its limit is"
+                    f" {grant.limit}; raise the limit or lower a guarantee",
+                )
 
 
 def capacity_faults(documents: Sequence[Sourced], pool: Pool) -> tuple[PoolFault, ...]:

@@ -83,6 +83,21 @@ class Refusal:
     sentence: str
 
 
+@dataclass(frozen=True, slots=True)
+class Tolerated:
+    """The job goes on as it was asked: its tenant's rules don't enforce.
+
+    `refusal` is what they would have said, None when they would have taken the job; with `spoken` the user
+    is told.
+    """
+
+    refusal: Refusal | None
+    spoken: bool
+
+
+Verdict = Decision | Refusal | Tolerated
+
+
 def request_of(spec: JobSpec, *, user: str) -> Request:
     """Return what the tenants' rules see of a job description."""
     return Request(

@@ -8,14 +8,18 @@ files is `bridge.tenants.source`.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic.config import JsonDict
 
 from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
 JobClass = Literal["production", "training", "development", "batch"]
 Role = Literal["member", "manager"]
+Mode = Literal["observe", "warn", "enforce"]
+"""What the rules do with a job that they refuse; below `enforce` a job goes on as it was asked."""
 
 RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "sluice", "default", "all", "none", *CLASSES})
 """Names of tenants that would mean something to Slurm, to Sluice or to the system already."""
@@ -30,8 +34,12 @@ RESERVED_USERS: Final = frozenset(
 TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
 """DNS label, at most 30 characters: ``production-<tenant>`` stays below Slurm's 40 bytes."""
 
+MAX_DISPLAY: Final = 200
+"""Characters of a display name."""
+
 Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
-UserName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_-]{0,30}$")]
+USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,30}$"
+UserName = Annotated[str, StringConstraints(pattern=USER_NAME)]
 """A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
 Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
@@ -39,19 +47,38 @@ Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
+def _none_of(names: frozenset[str]) -> JsonDict:
+    return {"not": {"enum": [*sorted(names)]}}
+
+
 class Document(BaseModel):
     """What all parts of a tenant document have in common: frozen, and no unknown key."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _of_the_system(user: str) -> bool:
+    return user in RESERVED_USERS or user.startswith("systemd-")
+
+
+def may_be_member(user: str) -> bool:
+    """Whether a document can name the user."""
+    return re.fullmatch(USER_NAME, user) is not None and not _of_the_system(user)
+
+
+def may_be_tenant(account: str) -> bool:
+    """Whether a document can have the account's name."""
+    return re.fullmatch(TENANT_NAME, account) is not None and account not in RESERVED_NAMES
 
 
 class Member(Document):
     """A person of the tenant, a Linux user on login and GPU nodes."""
 
-    user: UserName
+    user: Annotated[UserName, Field(json_schema_extra=_none_of(RESERVED_USERS))]
     uid: Uid | None = None
     """Fixed uid; without it the bridge gives one from its range and never gives it again."""
     role: Role = "member"
+    """A manager may end the tenant's jobs."""
     subject: str | None = None
     """OIDC subject, when it isn't the user name."""
     default: Annotated[bool, Field(strict=True)] = False
@@ -60,7 +87,7 @@ class Member(Document):
     @field_validator("user")
     @classmethod
     def _not_a_system_user(cls, user: str) -> str:
-        if user in RESERVED_USERS or user.startswith("systemd-"):
+        if _of_the_system(user):
             raise ValueError(f"{user!r} is a user of the system itself; choose another name")
         return user
 
@@ -69,7 +96,9 @@ class FlavorGrant(Document):
     """GPUs of one flavor. All numbers are GPUs; ``guarantee <= limit``."""
 
     guarantee: Annotated[int, Field(strict=True, ge=0)] = 0
+    """GPUs that production jobs can always have; at most `limit`."""
     limit: Count
+    """GPUs of this flavor that all jobs together may use at once."""
     lendable: Annotated[bool, Field(strict=True)] = True
     """Whether unused guaranteed GPUs may be lent to others."""
 
@@ -103,12 +132,31 @@ class Limits(Document):
     """Limits beside GPUs; None means no limit of the tenant's own."""
 
     max_walltime_min: Count | None = None
+    """Longest time limit of a job, in minutes."""
     default_walltime_min: Count | None = None
     """Time limit of a job that names none; without it, the class's own (`bridge.policy.classes`)."""
     max_running_jobs: Count | None = None
+    """Jobs of the tenant that run at once."""
+    max_running_jobs_per_user: Count | None = None
+    """Jobs of one user in this tenant that run at once."""
+    max_nodes: Count | None = None
+    """Nodes that all jobs together may use at once."""
+    max_nodes_per_user: Count | None = None
+    """The same for one user."""
+    max_cpus: Count | None = None
+    """CPUs that all jobs together may use at once."""
+    max_cpus_per_user: Count | None = None
+    """The same for one user."""
+    max_memory_mib: Count | None = None
+    """Memory of all jobs together, in MiB."""
+    max_memory_mib_per_user: Count | None = None
+    """The same for one user."""
     max_submitted_jobs: Count | None = 5000
+    """Jobs of the tenant that are queued or running."""
     max_submitted_jobs_per_user: Count | None = 1000
+    """Jobs of one user in this tenant that are queued or running."""
     max_gpus_per_job: Count | None = None
+    """GPUs in one job."""
 
     @model_validator(mode="after")
     def _default_within(self) -> Self:
@@ -124,15 +172,28 @@ class Limits(Document):
 class Tenant(Document):
     """One tenant, whole. In Slurm it is the account of the same name."""
 
-    name: Name
-    display_name: Annotated[str, StringConstraints(max_length=200)] = ""
+    name: Annotated[Name, Field(json_schema_extra=_none_of(RESERVED_NAMES))]
+    """The tenant and its account in Slurm."""
+    display_name: Annotated[str, StringConstraints(max_length=MAX_DISPLAY)] = ""
+    """For people; one line."""
     parent: Name | None = None
+    """The tenant above this one; its limits hold for all below it."""
     weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
     """Fair-share weight among siblings (Slurm's RawShares)."""
     members: tuple[Member, ...] = ()
-    flavors: dict[FlavorName, FlavorGrant] = {}
+    """The people; the same user may be a member of several tenants."""
+    flavors: Annotated[
+        dict[FlavorName, FlavorGrant], Field(json_schema_extra={"additionalProperties": False})
+    ] = {}
+    """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
+    managed: Annotated[bool, Field(strict=True)] = True
+    """false: Slurm's account and associations are somebody else's; what differs is shown and left alone.
+    Written true: an account of this name that Sluice did not make is handed over to it."""
+    rules: Mode = "enforce"
+    """enforce: jobs are filled in or refused. warn: they go on as they are asked, and the user is told what
+    would be refused. observe: the same, and only slurmctld's log is told."""
 
     @field_validator("display_name")
     @classmethod
@@ -153,6 +214,11 @@ class Tenant(Document):
     def _agrees(self) -> Self:
         if self.parent == self.name:
             raise ValueError("parent is the tenant itself; name another tenant or leave it out")
+        if self.rules == "enforce" and not self.managed:
+            raise ValueError(
+                "rules enforce, which fills in QOS that only a managed account has; write `rules: observe` or"
+                " `rules: warn`, or leave `managed: false` out"
+            )
         users = [member.user for member in self.members]
         doubled = sorted({user for user in users if users.count(user) > 1})
         if doubled:
@@ -165,3 +231,8 @@ class Tenant(Document):
                 " guarantee; give one or take production out"
             )
         return self
+
+    @property
+    def adopts(self) -> bool:
+        """Whether the document says in so many words that Sluice shall have the account."""
+        return self.managed and "managed" in self.model_fields_set

@@ -8,7 +8,7 @@ the one writer of associations: each is desired whole, with all its limits. What
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from bridge.policy.classes import CLASS_RULES, qos_name, walltime
@@ -34,14 +34,29 @@ class Desired:
     accounts: tuple[Account, ...]
     associations: tuple[Association, ...]
     partition_accounts: Mapping[str, frozenset[str]]
+    adopted: frozenset[str] = frozenset()
+    """Accounts that Sluice takes over, whoever made them."""
+    unmanaged: Mapping[str, Unmanaged] = field(default_factory=dict)
+    """Accounts that are described and left alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmanaged:
+    """What a document says of an account that it does not manage."""
+
+    association: Association
+    members: frozenset[str]
+    pool_gpus: Mapping[str, int]
+    """TRES of each flavor to the GPUs that there are: a limit of that many is as good as none."""
 
 
 def desired(tenants: Iterable[Tenant], pool: Pool, table: PolicyTable) -> Desired:
     """Derive everything from the documents; `table` says which of several tenants is a user's default."""
-    ordered = parents_first(tenants)
+    everybody = parents_first(tenants)
+    ordered = tuple(tenant for tenant in everybody if tenant.managed)
     return Desired(
         qos=(
-            *_shared_qos(),
+            *(_shared_qos() if ordered or not everybody else ()),
             *(_production_qos(t, pool) for t in ordered if "production" in t.classes.allowed),
         ),
         accounts=tuple(
@@ -60,6 +75,16 @@ def desired(tenants: Iterable[Tenant], pool: Pool, table: PolicyTable) -> Desire
         partition_accounts={
             flavor.partition: frozenset(t.name for t in ordered if flavor.name in t.flavors) or NOBODY
             for flavor in pool.flavors.values()
+        },
+        adopted=frozenset(tenant.name for tenant in ordered if tenant.adopts),
+        unmanaged={
+            tenant.name: Unmanaged(
+                association=_account(tenant, pool),
+                members=frozenset(member.user for member in tenant.members),
+                pool_gpus={f"gres/gpu:{f.gres_type}": f.configured for f in pool.flavors.values()},
+            )
+            for tenant in everybody
+            if not tenant.managed
         },
     )
 
@@ -116,8 +141,13 @@ def _account(tenant: Tenant, pool: Pool) -> Association:
         shares=tenant.weight,
         qos=_qos_names(tenant),
         default_qos=qos_name(tenant.classes.default, tenant.name),
-        grp_tres={"gres/gpu": sum(limits.values()), **limits},
+        grp_tres={
+            "gres/gpu": sum(limits.values()),
+            **limits,
+            **_tres(tenant.limits.max_nodes, tenant.limits.max_cpus, tenant.limits.max_memory_mib),
+        },
         grp_jobs=tenant.limits.max_running_jobs,
+        max_jobs=tenant.limits.max_running_jobs_per_user,
         grp_submit_jobs=tenant.limits.max_submitted_jobs,
         max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
         max_wall_min=_longest(tenant),
@@ -131,10 +161,21 @@ def _user(tenant: Tenant, user: str, table: PolicyTable) -> Association:
         user=user,
         qos=_qos_names(tenant),
         default_qos=qos_name(tenant.classes.default, tenant.name),
+        grp_tres=_tres(
+            tenant.limits.max_nodes_per_user,
+            tenant.limits.max_cpus_per_user,
+            tenant.limits.max_memory_mib_per_user,
+        ),
+        max_jobs=tenant.limits.max_running_jobs_per_user,
         max_submit_jobs=tenant.limits.max_submitted_jobs_per_user,
         max_wall_min=_longest(tenant),
         is_default=table.users[user].default == tenant.name,
     )
+
+
+def _tres(nodes: int | None, cpus: int | None, memory_mib: int | None) -> dict[str, int]:
+    values = {"node": nodes, "cpu": cpus, "mem": memory_mib}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _qos_names(tenant: Tenant) -> frozenset[str]:

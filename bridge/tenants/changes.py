@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
-from bridge.errors import TenantError
+from bridge.errors import Outdated, TenantError
 from bridge.policy.pool import Pool, PoolFault, Sourced, capacity_faults, guarantees
 from bridge.tenants.plan import Action
 from bridge.tenants.source import Text, faults_of, parse_all, refuse
@@ -40,6 +41,27 @@ def merged(
             actions.append(Action("change" if file in old else "create", "document", name))
     actions.extend(Action("remove", "document", name) for name, file in file_of.items() if file not in after)
     return tuple(Text(file, text) for file, text in sorted(after.items())), tuple(actions)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One document before and after; None is no document."""
+
+    tenant: str
+    file: str
+    before: str | None
+    after: str | None
+
+
+def edits(before: Sequence[Text], after: Sequence[Text]) -> tuple[Edit, ...]:
+    """Return the documents that differ, by file; a broken one goes by its file's name."""
+    old, new = ({text.file: text.text for text in texts} for texts in (before, after))
+    names = {item.file: item.tenant.name for item in (*_readable(before), *_readable(after))}
+    return tuple(
+        Edit(names.get(file, file), file, old.get(file), new.get(file))
+        for file in sorted(old.keys() | new.keys())
+        if old.get(file) != new.get(file)
+    )
 
 
 @contextmanager
@@ -121,3 +143,45 @@ def revision(texts: Sequence[Text]) -> int:
     for text in texts:
         digest.update(f"{text.file}\0{text.text}\0".encode())
     return int.from_bytes(digest.digest()[:6], "big")
+
+
+def document_revision(text: str) -> str:
+    """Return a short text that is another one whenever the document is."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+ANY: Final = "*"
+
+
+def check_expected(
+    texts: Sequence[Text], expected: Mapping[str, str | None], whole: int | None = None
+) -> None:
+    """Refuse a change that was made for another state of the documents.
+
+    Parameters
+    ----------
+    expected
+        Tenant to the revision of its document, `ANY` when one must be there, None when none may be.
+    whole
+        The revision of all documents together; None when it doesn't matter.
+
+    Raises
+    ------
+    Outdated
+        Something else is there.
+    """
+    if whole is not None and whole != revision(texts):
+        raise Outdated("the documents were changed in the meantime; look at the plan again, then apply")
+    text_of = {text.file: text.text for text in texts}
+    present = {item.tenant.name: document_revision(text_of[item.file]) for item in _readable(texts)}
+    for name, wanted in expected.items():
+        found = present.get(name)
+        if found == wanted or (wanted == ANY and found is not None):
+            continue
+        if found is None:
+            said = f"there is no tenant {name} any more"
+        elif wanted is None:
+            said = f"there is a tenant {name} already"
+        else:
+            said = f"tenant {name} was changed in the meantime"
+        raise Outdated(f"{said}; read it again, then send the change anew", tenant=name, revision=found)

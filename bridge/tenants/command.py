@@ -19,6 +19,8 @@ from bridge.wire import Client
 SLACK_S: Final = 120.0
 """A first apply of a thousand tenants takes minutes; the bridge's own deadlines are shorter."""
 
+_REVISION: Final = "refuse when the documents have another revision by now"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
@@ -37,27 +39,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> Any:  # noqa: ANN401 - JSON as the bridge answers it
     client = Client(options.socket, "bridge")
+    patience: Any = {"actor": options.actor, "wait_s": options.wait, "timeout_s": SLACK_S + options.wait}
     match options.command:
         case "show":
-            return client.call("tenants")
-        case "health":
-            return client.call("health")
+            return client.call("document", name=options.name) if options.name else client.call("tenants")
+        case "health" | "import":
+            return client.call(options.command, timeout_s=SLACK_S)
+        case "history":
+            return client.call("history", name=options.name, limit=options.limit)
         case "remove":
             return client.call(
                 "remove",
                 name=options.name,
-                actor=options.actor,
-                wait_s=options.wait,
-                timeout_s=SLACK_S + options.wait,
+                dry_run=options.dry_run,
+                revision=options.revision,
+                **patience,
             )
         case command:
             return client.call(
                 command,
                 documents=_documents(),
-                actor=options.actor,
                 prune=options.prune,
-                wait_s=options.wait,
-                timeout_s=SLACK_S + options.wait,
+                revision=options.revision,
+                **patience,
             )
 
 
@@ -78,9 +82,18 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text)
         command.add_argument("input", nargs="?", choices=["-"], default="-", help="standard input")
         command.add_argument("--prune", action="store_true", help="remove all tenants that are not given")
-    commands.add_parser("show", help="documents and states")
+        command.add_argument("--revision", type=int, help=_REVISION)
+    shown = commands.add_parser("show", help="documents and states, or one document as it is written")
+    shown.add_argument("name", nargs="?")
+    commands.add_parser("import", help="describe the accounts that Slurm has already; writes nothing")
     commands.add_parser("health", help="whether the parts answer")
-    commands.add_parser("remove", help="drain and remove a tenant").add_argument("name")
+    history = commands.add_parser("history", help="who changed which document, newest first")
+    history.add_argument("name", nargs="?")
+    history.add_argument("--limit", type=int, default=100, help="entries at most")
+    gone = commands.add_parser("remove", help="drain and remove a tenant")
+    gone.add_argument("name")
+    gone.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    gone.add_argument("--revision", type=int, help=_REVISION)
     return parser
 
 

@@ -1,33 +1,40 @@
-"""Applies tenant documents: source -> users -> accounts, associations, QOS, partitions -> table -> removals.
+"""The tenants of one cluster: documents are checked, previewed, written to their source and carried out.
 
-The only place of this package that does I/O. What flows in: documents (from a caller, or what lies in the
-folder), Slurm through its port. What flows out: the plan as it was carried out, and a state a tenant. Every
-step is repeatable: after a failure in the middle the next pass goes on where this one stopped, and a tenant
-enters the table (and so can submit) only when everything before it is done. One apply at a time.
+What flows in: documents (from a caller, or what lies in the folder), Slurm through its port. What flows out:
+plans, the audit log, and a state a tenant. One change at a time: a later one sees what the earlier one made.
+How a change reaches Slurm, users and table is `bridge.tenants.carry`'s.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 
-from bridge.errors import NotFound, SluiceError
-from bridge.policy.lua import render
-from bridge.policy.pool import Pool, Sourced, document_faults, pool_of
-from bridge.policy.table import PolicyTable, table_of
+from bridge.errors import NotFound, SluiceError, TenantError
+from bridge.policy.pool import NO_ALIASES, Aliases, Pool, Sourced, document_faults, pool_of
+from bridge.policy.table import table_of
 from bridge.slurm.port import Slurm
-from bridge.tenants.accounts import desired
-from bridge.tenants.changes import merged, named_as_given, new_capacity_faults, revision, without
-from bridge.tenants.plan import Action, LiveJobs, Plan, leaving, plan
+from bridge.tenants.audit import AuditLog, Change, Entry
+from bridge.tenants.carry import Carrier, Wanted
+from bridge.tenants.changes import (
+    Edit,
+    check_expected,
+    edits,
+    merged,
+    named_as_given,
+    new_capacity_faults,
+    revision,
+    without,
+)
+from bridge.tenants.plan import Action
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.source import Folder, Text, parse_all, refuse
-from bridge.tenants.users import UserFiles, allocate, full_names
+from bridge.tenants.users import UserFiles, allocate
 
 _log = structlog.get_logger(__name__)
 SETTLED: Final = "applied"
@@ -52,15 +59,13 @@ class View:
     pool: Pool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """Documents that passed every check, and what follows from them."""
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a change would do: the steps, the documents that it touches, the revision it was made from."""
 
-    documents: tuple[Sourced, ...]
+    actions: tuple[Action, ...]
+    edits: tuple[Edit, ...]
     revision: int
-    uids: Mapping[str, int]
-    pool: Pool
-    table: PolicyTable
 
 
 def _now() -> datetime:
@@ -76,6 +81,8 @@ class Tenants:
         The port.
     folder, users, policy
         Where documents, users and the rendered table are kept.
+    aliases
+        A site's old names.
     clock
         Aware UTC now; the time of the states.
     """
@@ -87,12 +94,15 @@ class Tenants:
         folder: Folder,
         users: UserFiles,
         policy: PolicyFiles,
+        aliases: Aliases = NO_ALIASES,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         self._slurm = slurm
         self._folder = folder
+        self._audit = AuditLog(folder.path)
         self._users = users
-        self._policy = policy
+        self._carrier = Carrier(slurm=slurm, users=users, policy=policy)
+        self.aliases = aliases
         self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._view = View()
@@ -102,22 +112,43 @@ class Tenants:
         """What was last known; never waits."""
         return self._view
 
-    def validate(self, texts: Sequence[Text], *, prune: bool = False) -> tuple[Action, ...]:
-        """Return what applying these documents would do. Raises what `apply` would raise."""
+    def validate(self, texts: Sequence[Text], *, prune: bool = False) -> Preview:
+        """Return what applying these documents would do. Raises what `apply` would raise.
+
+        Without documents (and without `prune`) it is what has drifted.
+        """
         with self._one_at_a_time:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
             with named_as_given(before, texts):
-                wanted = self._check(before, after)
-            return (*changes, *self._plan(wanted).actions)
+                return self._preview(before, after, changes)
 
-    def apply(self, texts: Sequence[Text], *, actor: str, prune: bool = False) -> tuple[Action, ...]:
+    def validate_removal(self, name: str) -> Preview:
+        """Return what `remove` would do."""
+        with self._one_at_a_time:
+            before = self._folder.texts()
+            after = self._without(before, name)
+            return self._preview(before, after, (Action("remove", "document", name),))
+
+    def apply(
+        self,
+        texts: Sequence[Text],
+        *,
+        actor: str,
+        prune: bool = False,
+        expected: Mapping[str, str | None] | None = None,
+        revision: int | None = None,
+    ) -> tuple[Action, ...]:
         """Write the documents and carry everything out; returns what was done.
+
+        `expected` is what `bridge.tenants.changes.check_expected` takes; `revision` is that of all documents.
 
         Raises
         ------
         TenantError
             Something is wrong in a document; nothing was written.
+        Outdated
+            The documents aren't what the caller thinks; nothing was written.
         Unavailable
             Slurm doesn't answer. Before the documents are checked nothing was written; later, what is
             missing is done by the next pass.
@@ -125,17 +156,38 @@ class Tenants:
         with self._one_at_a_time:
             before = self._folder.texts()
             after, changes = merged(before, texts, prune=prune)
+            if list(after) != list(before):  # else it was done already, perhaps by a try that broke off
+                check_expected(before, expected or {}, revision)
             with named_as_given(before, texts):
                 return self._change(before, after, changes, actor)
 
-    def remove(self, name: str, *, actor: str) -> tuple[Action, ...]:
+    def remove(
+        self,
+        name: str,
+        *,
+        actor: str,
+        expected: Mapping[str, str | None] | None = None,
+        revision: int | None = None,
+    ) -> tuple[Action, ...]:
         """Remove one tenant's document: it drains, then leaves Slurm. `NotFound` for an unknown name."""
         with self._one_at_a_time:
             before = self._folder.texts()
-            after = without(before, name)
-            if after == before:
-                raise NotFound(f"there is no tenant {name}", tenant=name)
+            after = self._without(before, name)
+            check_expected(before, expected or {}, revision)
             return self._change(before, after, (Action("remove", "document", name),), actor)
+
+    def document(self, name: str) -> Text:
+        """Return a tenant's document as it is written; `NotFound` for an unknown name."""
+        texts = self._folder.texts()
+        left = without(texts, name)
+        for text in texts:
+            if text not in left:
+                return text
+        raise _unknown(name)
+
+    def history(self, name: str | None = None, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Return the changes of documents, newest first."""
+        return self._audit.entries(name, limit=limit)
 
     def reconcile(self) -> tuple[Action, ...]:
         """Bring Slurm, users and table to what the folder says; returns what had drifted.
@@ -148,22 +200,39 @@ class Tenants:
 
     # Steps ------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def _without(before: Sequence[Text], name: str) -> tuple[Text, ...]:
+        after = without(before, name)
+        if after == before:
+            raise _unknown(name)
+        return after
+
+    def _preview(self, before: Sequence[Text], after: Sequence[Text], changes: tuple[Action, ...]) -> Preview:
+        wanted, have = self._check(before, after), self._slurm.accounting_state()
+        planned = self._carrier.foreseen(wanted, have)
+        drifted = frozenset(planned)
+        if list(before) != list(after):
+            try:
+                drifted = frozenset(self._carrier.foreseen(self._check(before, before), have))
+            except TenantError:  # somebody broke the folder by hand: what drifted isn't known
+                drifted = frozenset()
+        marked = (replace(action, drift=action in drifted) for action in planned)
+        return Preview((*changes, *marked), edits(before, after), revision(before))
+
     def _change(
         self, before: Sequence[Text], after: Sequence[Text], changes: tuple[Action, ...], actor: str
     ) -> tuple[Action, ...]:
         wanted = self._check(before, after)
-        old, new = ({text.file: text.text for text in texts} for texts in (before, after))
-        for file in sorted(old.keys() | new.keys()):
-            if old.get(file) != new.get(file):
-                _log.info("audit", actor=actor, file=file, before=old.get(file), after=new.get(file))
-        self._folder.write({file: text for file, text in new.items() if old.get(file) != text})
-        self._folder.remove(file for file in old if file not in new)
+        edited = edits(before, after)
+        self._audit.append([_entry(edit, actor, self._clock()) for edit in edited])
+        self._folder.write({edit.file: edit.after for edit in edited if edit.after is not None})
+        self._folder.remove(edit.file for edit in edited if edit.after is None)
         return (*changes, *self._carry_out(wanted))
 
-    def _check(self, before: Sequence[Text], after: Sequence[Text]) -> _Wanted:
+    def _check(self, before: Sequence[Text], after: Sequence[Text]) -> Wanted:
         documents = parse_all(after)
         refuse(document_faults(documents))
-        uids = allocate(self._users.known(), documents)
+        uids = allocate(self._users.known(), [item for item in documents if item.tenant.managed])
         try:
             nodes, partitions = self._slurm.nodes(), self._slurm.partitions()
         except SluiceError as error:
@@ -172,32 +241,17 @@ class Tenants:
             raise
         pool = pool_of(nodes, partitions)
         refuse(new_capacity_faults(before, after, documents, pool))
-        return _Wanted(
+        return Wanted(
             documents=documents,
             revision=revision(after),
             uids=uids,
             pool=pool,
-            table=table_of([sourced.tenant for sourced in documents], pool),
+            table=table_of([sourced.tenant for sourced in documents], pool, self.aliases),
         )
 
-    def _plan(self, wanted: _Wanted, *, live: LiveJobs | None = None) -> Plan:
-        want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
-        have = self._slurm.accounting_state()
-        if live is None:
-            # All jobs are listed only when somebody leaves; most passes see nothing to do.
-            live = self._live() if leaving(want, have) else {}
-        return plan(want, have, self._slurm.partitions(), live)
-
-    def _live(self) -> LiveJobs:
-        live = Counter[tuple[str, str]]()
-        for job in self._slurm.jobs():
-            if not job.state.finished:
-                live[job.account, job.user] += 1
-        return live
-
-    def _carry_out(self, wanted: _Wanted) -> tuple[Action, ...]:
+    def _carry_out(self, wanted: Wanted) -> tuple[Action, ...]:
         try:
-            actions, draining = self._steps(wanted)
+            actions, draining = self._carrier.carry_out(wanted)
         except SluiceError as error:
             self._show(wanted.documents, wanted.revision, wanted.pool, failed=error)
             raise
@@ -205,41 +259,6 @@ class Tenants:
         for action in actions:
             _log.info("tenants changed", **asdict(action))
         return actions
-
-    def _steps(self, wanted: _Wanted) -> tuple[tuple[Action, ...], Mapping[str, str]]:
-        actions: list[Action] = []
-        new = wanted.uids.keys() - self._users.known().keys()
-        if self._users.write(wanted.uids, full_names(wanted.documents)):
-            actions += [Action("create", "user", user, f"uid {wanted.uids[user]}") for user in sorted(new)]
-        steps = self._plan(wanted, live={})
-        self._put(steps)
-        actions += [action for action in steps.actions if action.verb in ("create", "change")]
-        if self._policy.write(render(wanted.table)):
-            actions.append(Action("change", "table", "table.lua"))
-        if not steps.removals:
-            return tuple(actions), {}
-        # Only now, when the table lets no new job of theirs in, are the jobs of those who leave counted.
-        steps = self._plan(wanted)
-        self._put(steps)
-        for gone in steps.removals:
-            self._slurm.remove_association(account=gone.account, user=gone.user)
-        closing = self._plan(wanted)
-        self._open_partitions(closing)
-        closed = [action for action in closing.actions if action.kind == "partition"]
-        return (*actions, *steps.actions, *closed), steps.draining
-
-    def _put(self, steps: Plan) -> None:
-        if steps.qos:
-            self._slurm.put_qos(steps.qos)
-        if steps.accounts:
-            self._slurm.put_accounts(steps.accounts)
-        if steps.associations:
-            self._slurm.put_associations(steps.associations)
-        self._open_partitions(steps)
-
-    def _open_partitions(self, steps: Plan) -> None:
-        for partition, accounts in steps.partition_accounts.items():
-            self._slurm.set_partition_accounts(partition, accounts)
 
     def _show(
         self,
@@ -271,3 +290,12 @@ class Tenants:
 def _kept(old: TenantState | None, new: TenantState) -> TenantState:
     same = old is not None and (old.applied, old.message) == (new.applied, new.message)
     return old if old is not None and same else new
+
+
+def _entry(edit: Edit, actor: str, at: datetime) -> Entry:
+    change: Change = "create" if edit.before is None else "remove" if edit.after is None else "change"
+    return Entry(at=at, actor=actor, change=change, tenant=edit.tenant, before=edit.before, after=edit.after)
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"there is no tenant {name}", tenant=name)

@@ -15,10 +15,12 @@ from typing import Literal
 
 from bridge.errors import Conflict
 from bridge.slurm.port import Account, AccountingState, Association, PartitionStatus, Qos
-from bridge.tenants.accounts import ORGANIZATION, QOS_MARK, Desired
+from bridge.tenants.accounts import NOBODY, ORGANIZATION, QOS_MARK, Desired
+from bridge.tenants.unmanaged import differences
 from bridge.units import tres_text
 
-Verb = Literal["create", "change", "drain", "remove"]
+Verb = Literal["create", "change", "drain", "remove", "leave"]
+"""``leave``: it differs from the document, which does not manage it."""
 Kind = Literal["account", "association", "qos", "partition", "user", "table", "document"]
 LiveJobs = Mapping[tuple[str, str], int]
 """(account, user) to jobs of slurmctld that aren't finished."""
@@ -32,6 +34,8 @@ class Action:
     kind: Kind
     name: str
     detail: str = ""
+    drift: bool = False
+    """Whether it is to be done without any change of a document: somebody else changed Slurm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ def plan(want: Desired, have: AccountingState, partitions: Iterable[PartitionSta
         *(action for action, _item in allowed),
         *(action for action, _item in gone.drained),
         *(_action("remove", association) for association in gone.removed),
+        *left_alone(want, have),
     )
     return Plan(
         actions=actions,
@@ -78,11 +83,11 @@ def plan(want: Desired, have: AccountingState, partitions: Iterable[PartitionSta
 def _check_ownership(want: Desired, have: AccountingState) -> None:
     made = {account.name: account.organization for account in have.accounts}
     for account in want.accounts:
-        if made.get(account.name, ORGANIZATION) != ORGANIZATION:
+        if account.name not in want.adopted and made.get(account.name, ORGANIZATION) != ORGANIZATION:
             raise Conflict(
                 f"Slurm has an account {account.name} that Sluice did not make (organization"
-                f" {made[account.name]!r}); rename the tenant, or set the account's organization to"
-                f" {ORGANIZATION!r} to hand it over",
+                f" {made[account.name]!r}); rename the tenant, or write `managed: true`"
+                " into its document to hand the account over, `managed: false` to leave it alone",
                 account=account.name,
             )
     described = {qos.name: qos.description for qos in have.qos}
@@ -141,7 +146,9 @@ def _changed_partitions(
         if names is None:
             continue
         # Queued jobs of who leaves still run out; what a person added by hand goes.
-        names |= draining & partition.allow_accounts
+        names = names - NOBODY | ((draining | want.unmanaged.keys()) & partition.allow_accounts) or NOBODY
+        if want.unmanaged and not partition.allow_accounts:
+            continue  # open to everybody, as the site has it
         if names != partition.allow_accounts:
             detail = f"AllowAccounts={', '.join(sorted(names))}"
             changes.append((Action("change", "partition", partition.name, detail), (partition.name, names)))
@@ -153,8 +160,17 @@ def leaving(want: Desired, have: AccountingState) -> tuple[Association, ...]:
     wanted = {(item.account, item.user) for item in want.associations}
     made = {account.name for account in have.accounts if account.organization == ORGANIZATION}
     return tuple(
-        item for item in have.associations if item.account in made and (item.account, item.user) not in wanted
+        item
+        for item in have.associations
+        if item.account in made - want.unmanaged.keys() and (item.account, item.user) not in wanted
     )
+
+
+def left_alone(want: Desired, have: AccountingState) -> Iterator[Action]:
+    """Yield what differs from documents that do not manage their account."""
+    for name, told in sorted(want.unmanaged.items()):
+        if found := ", ".join(differences(told, have)):
+            yield Action("leave", "association", name, found)
 
 
 class _Leaving:

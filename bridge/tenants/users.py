@@ -112,9 +112,11 @@ def _gecos(text: str) -> str:
 
 
 def full_names(documents: Iterable[Sourced]) -> dict[str, str]:
-    """Return what stands in GECOS: the display names of a user's tenants."""
+    """Return what stands in GECOS: the display names of a user's tenants, of those that Sluice manages."""
     names: dict[str, list[str]] = {}
     for document in documents:
+        if not document.tenant.managed:
+            continue
         for member in document.tenant.members:
             names.setdefault(member.user, []).append(document.tenant.display_name or document.tenant.name)
     return {user: " and ".join(tenants) for user, tenants in names.items()}

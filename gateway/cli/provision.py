@@ -59,7 +59,7 @@ def apply_tenants(stack: Stack, sources: Sequence[Mapping[str, str]], report: Re
     if known.get("tenants") == digest:
         return False
     report.begin("applying the tenants")
-    tell_bridge(stack.name, "apply", [dict(source) for source in sources])
+    tell_bridge(stack.name, "apply", sources=[dict(source) for source in sources])
     stack.write("stack.json", {**stack.read("stack.json"), "tenants": digest})
     report.end(f"{len(sources)} documents")
     return True

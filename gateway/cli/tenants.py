@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-import yaml
 from rich.console import Console
 
 from bridge.cluster.stack import Stack
-from bridge.errors import InputError, NotFound, SluiceError, Unavailable, by_code
+from bridge.errors import InputError, SluiceError, Unavailable, by_code
 from gateway.cli.client import Gateway
 from gateway.cli.member_keys import ensure_keys, users_of
+from gateway.cli.plans import confirmed, history_lines, show_done, show_plan, text_changes
 from gateway.cli.progress import Progress
 from gateway.cli.session import (
     CHECKOUT,
@@ -31,26 +31,34 @@ from gateway.cli.session import (
     print_json,
     stack_url,
 )
-from gateway.cli.tables import plain_table, tenants_table
+from gateway.cli.tables import tenants_table
 
 WAIT_S: Final = 60
 """For Slurm to answer while it starts."""
 
+WHAT: Final = "List tenants; check, compare, apply, show or remove their documents."
+
 Files = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Tenant documents (YAML), or folders of them.")
 ]
+SomeFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[FILE...]", help="Tenant documents; without any, what has drifted in Slurm."),
+]
 Name = Annotated[str, typer.Argument(metavar="TENANT")]
+SomeName = Annotated[str | None, typer.Argument(metavar="[TENANT]")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Carry the plan out without asking.")]
+Prune = Annotated[bool, typer.Option("--prune", help="Remove all tenants that no FILE describes.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="Entries at most.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the command and its own commands."""
-    commands = typer.Typer(help="List tenants, and apply, check, show or remove their documents.")
+    commands = typer.Typer(help=WHAT)
     commands.callback(invoke_without_command=True)(tenants)
     commands.command("list")(list_tenants)
-    commands.command("apply")(apply)
-    commands.command("validate")(validate)
-    commands.command("show")(show)
-    commands.command("remove")(remove)
+    for command in (apply, validate, diff, show, history, remove):
+        commands.command(command.__name__)(command)
     app.add_typer(commands, name="tenants")
 
 
@@ -61,7 +69,7 @@ def tenants(
     stack: StackOption = "sluice",
     as_json: JsonOption = False,
 ) -> None:
-    """List tenants, and apply, check, show or remove their documents."""
+    """List tenants; check, compare, apply, show or remove their documents."""
     if context.invoked_subcommand is None:
         list_tenants(as_user=as_user, stack=stack, as_json=as_json)
 
@@ -79,34 +87,84 @@ def list_tenants(
     console.print(tenants_table(found, width=console.width))
 
 
-def apply(files: Files, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
-    """Apply tenant documents: all of them, or, when one is wrong, none."""
+def apply(
+    files: Files,
+    *,
+    yes: Yes = False,
+    prune: Prune = False,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Apply tenant documents after showing the plan: all of them, or, when one is wrong, none."""
     sources = documents(files)
-    _show_plan(tell_bridge(stack, "apply", sources), done=True, as_json=as_json)
+    options = ("--prune",) if prune else ()
+    plan = tell_bridge(stack, "validate", *options, sources=sources)
+    if confirmed(plan, yes=yes, as_json=as_json):
+        done = tell_bridge(stack, "apply", *options, "--revision", str(plan["revision"]), sources=sources)
+        show_done(done, as_json=as_json)
+    elif plan["plan"]:
+        return
     _give_keys(Stack(stack, CHECKOUT), sources)
 
 
-def validate(files: Files, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
-    """Say what applying the documents would change; changes nothing."""
-    _show_plan(tell_bridge(stack, "validate", documents(files)), done=False, as_json=as_json)
+def validate(
+    files: Files, *, prune: Prune = False, stack: StackOption = "sluice", as_json: JsonOption = False
+) -> None:
+    """Say what applying the documents would do; changes nothing."""
+    options = ("--prune",) if prune else ()
+    show_plan(tell_bridge(stack, "validate", *options, sources=documents(files)), as_json=as_json)
+
+
+def diff(
+    files: SomeFiles = None,
+    *,
+    prune: Prune = False,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare documents with those in force, and Slurm with both; changes nothing."""
+    if prune and not files:
+        raise InputError("--prune needs the documents that stay; name files, or leave it out")
+    options = ("--prune",) if prune else ()
+    answer = tell_bridge(stack, "validate", *options, sources=documents(files or []))
+    if not as_json:
+        sys.stdout.write("".join(text_changes(answer)))
+    show_plan(answer, as_json=as_json)
 
 
 def show(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
-    """Show a tenant's document as the bridge has it."""
-    answer = tell_bridge(stack, "show")
-    known = answer.get("documents", ()) if isinstance(answer, dict) else ()
-    found = next((document for document in known if document["name"] == name), None)
-    if found is None:
-        raise NotFound(f"there is no tenant {name!r}; ./sluice tenants lists them")
+    """Show a tenant's document as it is written; with --json as it is read, defaults filled in."""
+    answer = tell_bridge(stack, "show", name)
     if as_json:
-        print_json(found)
+        print_json(answer["document"])
     else:
-        sys.stdout.write(yaml.safe_dump(found, sort_keys=False, allow_unicode=True))
+        sys.stdout.write(str(answer["text"]))
 
 
-def remove(name: Name, *, stack: StackOption = "sluice", as_json: JsonOption = False) -> None:
+def history(
+    name: SomeName = None,
+    *,
+    limit: Limit = 20,
+    stack: StackOption = "sluice",
+    as_json: JsonOption = False,
+) -> None:
+    """Show who changed which document, when, from what to what; newest first."""
+    named = (name,) if name else ()
+    answer = tell_bridge(stack, "history", *named, "--limit", str(limit))
+    if as_json:
+        print_json(answer)
+    else:
+        sys.stdout.write("".join(history_lines(answer)))
+
+
+def remove(
+    name: Name, *, yes: Yes = False, stack: StackOption = "sluice", as_json: JsonOption = False
+) -> None:
     """Remove a tenant: it takes no more jobs, and leaves Slurm when its last one has ended."""
-    _show_plan(tell_bridge(stack, "remove", name=name), done=True, as_json=as_json)
+    plan = tell_bridge(stack, "remove", name, "--dry-run")
+    if not confirmed(plan, yes=yes, as_json=as_json):
+        return
+    show_done(tell_bridge(stack, "remove", name, "--revision", str(plan["revision"])), as_json=as_json)
 
 
 def _give_keys(local: Stack, sources: list[dict[str, str]]) -> None:
@@ -142,13 +200,13 @@ def documents(files: list[Path]) -> list[dict[str, str]]:
     return found
 
 
-def tell_bridge(
-    stack: str, action: str, sources: list[dict[str, str]] | None = None, *, name: str | None = None
-) -> object:
-    """Run the bridge's command in its container; returns its JSON, raises the error that it prints."""
+def tell_bridge(stack: str, *words: str, sources: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    """Run the bridge's command in its container; returns its JSON, raises the error that it prints.
+
+    `sources` are the documents of ``apply`` and ``validate``.
+    """
     command = ["docker", "exec", "-i", f"{stack}-bridge", "python", "-m", "bridge.tenants.command"]
-    command += ["--actor", f"cli:{getpass.getuser()}", "--wait", str(WAIT_S), action]
-    command += [name] if name is not None else ["-"] if sources is not None else []
+    command += ["--actor", f"cli:{getpass.getuser()}", "--wait", str(WAIT_S), *words]
     try:
         done = subprocess.run(
             command, input=json.dumps(sources or []), capture_output=True, text=True, check=False
@@ -158,14 +216,14 @@ def tell_bridge(
             "the docker command is not there; install Docker's client", part="docker"
         ) from error
     try:
-        answer = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
     except ValueError as error:
-        words = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
+        said = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
         raise Unavailable(
-            f"the bridge of stack {stack!r} does not answer ({words[0]}); ./sluice status shows why",
+            f"the bridge of stack {stack!r} does not answer ({said[0]}); ./sluice status shows why",
             part="bridge",
         ) from error
-    if isinstance(answer, dict) and "error" in answer:
+    if "error" in answer:
         raise _refusal(answer["error"])
     return answer
 
@@ -174,20 +232,3 @@ def _refusal(frame: dict[str, Any]) -> SluiceError:
     error = by_code(str(frame.get("code")))(str(frame.get("message", "the bridge refused")))
     error.details.update(frame.get("details") or {})
     return error
-
-
-def _show_plan(answer: object, *, done: bool, as_json: bool) -> None:
-    if as_json:
-        print_json(answer)
-        return
-    console = Console()
-    steps = answer.get("plan", ()) if isinstance(answer, dict) else ()
-    if not steps:
-        console.print("nothing to change: all of it is in force")
-        return
-    table = plain_table()
-    for column in ("Done" if done else "To do", "What", "Name", "Detail"):
-        table.add_column(column, overflow="fold")
-    for step in steps:
-        table.add_row(*(str(step.get(key) or "") for key in ("action", "kind", "name", "detail")))
-    console.print(table)

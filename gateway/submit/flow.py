@@ -51,7 +51,7 @@ from gateway.store import intents, jobs
 from gateway.store.engine import Store
 from gateway.submit.first import first_record
 from gateway.submit.intent import Intent, IntentState
-from gateway.submit.judge import judge
+from gateway.submit.judge import judge_script
 from gateway.submit.map import Submission
 from gateway.submit.read import Reader
 from gateway.track.flow import Tracker
@@ -137,7 +137,7 @@ class Submitter:
             raise InputError(
                 "--test-only submits nothing: POST the same to /v1/jobs:test", option="test-only"
             )
-        decisions = [await judge(self.directory, spec, user=user) for spec in parsed.specs]
+        parsed, decisions = await judge_script(self.directory, parsed, user=user)
         intent = self._intent(submission, parsed, user=user, key=key)
         self.active.add(intent.id)
         try:

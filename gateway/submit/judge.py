@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from bridge.errors import PolicyRefused
 from bridge.job import JobSpec
 from bridge.policy.decide import decide
-from bridge.policy.request import Decision, request_of
+from bridge.policy.request import Decision, Refusal, Tolerated, request_of
+from bridge.sbatch import ParsedScript
 from gateway.directory import Directory
 
 
-async def judge(directory: Directory, spec: JobSpec, *, user: str) -> Decision | None:
-    """Return what the rules decide; None when they aren't known here (slurmctld decides in any case).
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the rules say: the decision, None when slurmctld alone decides, and what the user is told."""
+
+    decision: Decision | None = None
+    warnings: tuple[str, ...] = ()
+
+
+async def judge(directory: Directory, spec: JobSpec, *, user: str) -> Judged:
+    """Return what the rules decide.
 
     A refusal is never by an old rule: the documents are read again before it is spoken.
 
@@ -21,13 +32,36 @@ async def judge(directory: Directory, spec: JobSpec, *, user: str) -> Decision |
     """
     table = directory.now.table
     if table is None:
-        return None
+        return Judged()
     request = request_of(spec, user=user)
     verdict = decide(table, request)
-    if isinstance(verdict, Decision):
-        return verdict
-    await directory.refresh()
-    verdict = decide(directory.now.table or table, request)
-    if isinstance(verdict, Decision):
-        return verdict
-    raise PolicyRefused(verdict.sentence, rule=verdict.rule)
+    if isinstance(verdict, Refusal):
+        await directory.refresh()
+        verdict = decide(directory.now.table or table, request)
+    match verdict:
+        case Refusal(rule=rule, sentence=sentence):
+            raise PolicyRefused(sentence, rule=rule)
+        case Tolerated(refusal=Refusal(sentence=sentence), spoken=True):
+            return Judged(warnings=(sentence,))
+        case Tolerated():
+            return Judged()
+        case Decision():
+            return Judged(verdict)
+
+
+async def judge_script(
+    directory: Directory, parsed: ParsedScript, *, user: str
+) -> tuple[ParsedScript, tuple[Decision | None, ...]]:
+    """Judge each component of a script; returns it with what the rules tell the user, and the decisions.
+
+    Raises
+    ------
+    PolicyRefused
+        A component is refused.
+    """
+    judged = [await judge(directory, spec, user=user) for spec in parsed.specs]
+    said = dict.fromkeys(words for one in judged for words in one.warnings)
+    return (
+        replace(parsed, warnings=(*parsed.warnings, *said)),
+        tuple(one.decision for one in judged),
+    )

@@ -15,7 +15,7 @@ from bridge.policy.request import Decision
 from bridge.sbatch import ParsedScript
 from bridge.slurm.port import Forecast, Slurm
 from gateway.directory import Directory
-from gateway.submit.judge import judge
+from gateway.submit.judge import judge_script
 from gateway.submit.map import Submission
 from gateway.submit.read import Reader
 
@@ -57,7 +57,7 @@ class Preview:
             slurmctld doesn't answer.
         """
         parsed = self.reader.read(submission, user=user)
-        decisions = [await judge(self._directory, spec, user=user) for spec in parsed.specs]
+        parsed, decisions = await judge_script(self._directory, parsed, user=user)
         found = []
         # As sbatch --test-only does it: each component by itself.
         for spec, decision in zip(parsed.specs, decisions, strict=True):

@@ -163,6 +163,10 @@ class Stack:
         command = ["docker", "exec", "-i", *as_user, self.container(part), *argv]
         return run(command, stdin=stdin, check=check, timeout_s=timeout_s)
 
+    def logs(self, part: str) -> str:
+        """Everything that a part has said."""
+        return run(["docker", "logs", self.container(part)]).text
+
     def python(self, part: str, module: str, *arguments: str, stdin: str | None = None) -> Ran:
         """Run one of our modules in a part's container as the container's own user."""
         argv = ["docker", "exec", "-i", self.container(part), "python", "-m", module, *arguments]
@@ -191,6 +195,17 @@ class Stack:
         headers = {"Authorization": f"Bearer {self.key(user)}"}
         with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as http:
             yield GatewayClient(http, user)
+
+    @contextmanager
+    def administrator(self) -> Iterator[httpx.Client]:
+        """Speak HTTP with an administrator's key."""
+        made = self.python(
+            "gateway", "gateway.keys", "create", "--admin", "--user", "administrator", "--label", "test"
+        )
+        assert made.returncode == 0, made.text
+        headers = {"Authorization": f"Bearer {made.stdout.split()[-1]}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False) as http:
+            yield http
 
     def apply(self, document: Mapping[str, Any]) -> Ran:
         """Apply one tenant document through the bridge; the caller judges the answer."""
@@ -287,7 +302,7 @@ def make_tenant(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
         return tenant
 
     yield make
-    for name in made:
+    for name in reversed(made):  # a parent after those below it
         stack.remove_tenant(name)
 
 

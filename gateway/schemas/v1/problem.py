@@ -41,6 +41,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
         403: "Not allowed, or a rule of the tenant refuses it",
         404: "Not there, or not visible to the caller",
         409: "Contradicts the present state",
+        412: "Changed in the meantime: not the revision that was named",
         413: "Too large",
         415: "Not a type of body that the route takes",
         422: "Not valid",

@@ -47,6 +47,35 @@ class TenantList(BaseModel):
     as_of: datetime | None = Field(description="When the documents were read; null before the first time.")
 
 
+class PlanStep(BaseModel):
+    """One step of what a change does."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    action: str = Field(description="create, change, drain or remove")
+    kind: str = Field(description="document, user, account, association, qos, partition or table")
+    name: str
+    detail: str
+    drift: bool = Field(description="To be done without this change as well: somebody changed Slurm by hand.")
+
+
+class TenantDocument(BaseModel):
+    """A tenant's document, whole, and where it stands."""
+
+    document: Tenant
+    revision: str = Field(description="Also the answer's ETag; send it back as If-Match.")
+    state: TenantStateView
+
+
+class TenantChange(BaseModel):
+    """What a change did, or (dry_run) would do."""
+
+    name: str
+    dry_run: bool
+    revision: str | None = Field(description="Of the document that is in force now; null when there is none.")
+    plan: list[PlanStep]
+
+
 class Membership(BaseModel):
     """A tenant of the caller."""
 
@@ -78,7 +107,6 @@ class WhoAmI(BaseModel):
 
 def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:
     """Show one tenant of a snapshot."""
-    state = snapshot.documents.states.get(tenant.name)
     return TenantView(
         name=tenant.name,
         display_name=tenant.display_name,
@@ -88,8 +116,14 @@ def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:
         flavors=dict(tenant.flavors),
         classes=tenant.classes,
         limits=tenant.limits,
-        state=TenantStateView(
-            applied=state.applied if state else False,
-            message=state.message if state else "not applied yet",
-        ),
+        state=state_view(tenant.name, snapshot),
+    )
+
+
+def state_view(name: str, snapshot: Snapshot) -> TenantStateView:
+    """Show where a tenant stands."""
+    state = snapshot.documents.states.get(name)
+    return TenantStateView(
+        applied=state.applied if state else False,
+        message=state.message if state else "not applied yet",
     )

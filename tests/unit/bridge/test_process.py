@@ -38,7 +38,8 @@ def test_apply_answers_the_plan_and_tenants_shows_documents_states_and_flavors(
     operations: dict[str, Handler],
 ) -> None:
     done = operations["apply"]({"documents": documents(), "actor": "test"})
-    assert {"action": "create", "kind": "document", "name": "astro", "detail": ""} in done["plan"]
+    made = {"action": "create", "kind": "document", "name": "astro", "detail": "", "drift": False}
+    assert made in done["plan"]
     shown = operations["tenants"]({})
     assert [document["name"] for document in shown["documents"]] == ["astro", "genomics", "robotics"]
     assert shown["states"]["astro"]["applied"] is True
@@ -137,5 +138,17 @@ def test_the_command_prints_json_and_fails_with_the_error(
     monkeypatch.setattr("sys.stdin", io.StringIO("not JSON"))
     assert command.main(["validate"]) == 1
     assert answered(capsys)["error"]["code"] == "invalid-input"
+    assert command.main(["show", "astro"]) == 0
+    assert answered(capsys)["text"].startswith("# yaml-language-server")
+    assert command.main(["history", "astro", "--limit", "1"]) == 0
+    (entry,) = answered(capsys)["entries"]
+    assert (entry["actor"], entry["change"]) == ("administrator", "create")
+    assert command.main(["remove", "astro", "--dry-run"]) == 0
+    seen = answered(capsys)
+    assert {"action": "remove", "kind": "document", "name": "astro"}.items() <= seen["plan"][0].items()
+    assert command.main(["remove", "astro", "--revision", str(seen["revision"] + 1)]) == 1
+    assert answered(capsys)["error"]["code"] == "outdated"
+    assert command.main(["remove", "astro", "--revision", str(seen["revision"])]) == 0
+    assert answered(capsys)["plan"]
     assert command.main(["remove", "nobody"]) == 1
     assert answered(capsys)["error"]["message"] == "there is no tenant nobody"

@@ -12,10 +12,12 @@ import structlog
 
 from bridge.errors import Denied, InputError, NotFound, Unavailable
 from bridge.slurm.fake import FakeSlurm
+from bridge.wire import Client
 from gateway.app import create_app
 from gateway.auth import new_key
 from gateway.compose import Parts, compose
 from gateway.config import Settings
+from gateway.directory import TenantSource
 from gateway.store import keys
 from gateway.store.engine import Store
 from tests.unit.gateway.rig import Clock, FixedTenants, database, fake_slurm
@@ -90,16 +92,27 @@ def world(tmp_path: Path) -> WorldMaker:
     """A gateway over the fakes, served without a socket, with all its loops running."""
 
     @asynccontextmanager
-    async def make(**changes: Any) -> AsyncIterator[World]:
+    async def make(
+        *, bridge: Client | None = None, tenants: TenantSource | None = None, **changes: Any
+    ) -> AsyncIterator[World]:
         settings = Settings(**{**QUICK, "database_url": database(tmp_path), **changes})
-        store, clock, tenants, files = Store.open(settings.database_url), Clock(), FixedTenants(), FakeFiles()
+        store, clock, files = Store.open(settings.database_url), Clock(), FakeFiles()
+        fixed = FixedTenants()
         slurm = fake_slurm(clock)
         secrets = {}
         for user, admin in USERS.items():
             key, secrets[user] = new_key(user, label="test", admin=admin, now=clock())
             store.write_now(partial(keys.add, key=key))
         app = create_app(
-            lambda: compose(settings, store=store, slurm=slurm, tenants=tenants, files=files, clock=clock),  # type: ignore[arg-type]
+            lambda: compose(
+                settings,
+                store=store,
+                slurm=slurm,
+                tenants=tenants or fixed,
+                bridge=bridge,
+                files=files,  # type: ignore[arg-type]
+                clock=clock,
+            ),
             max_body_bytes=settings.max_body_bytes,
         )
         async with app.router.lifespan_context(app):
@@ -116,7 +129,7 @@ def world(tmp_path: Path) -> WorldMaker:
                 for user, secret in secrets.items()
             }
             anonymous = httpx.AsyncClient(transport=transport, base_url="http://sluice")
-            yield World(parts, slurm, clock, tenants, files, clients, anonymous, secrets)
+            yield World(parts, slurm, clock, fixed, files, clients, anonymous, secrets)
         store.close()
 
     # Settings of the machine that runs the tests have no say here.

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
+from bridge.policy.tenant_schema import tenant_schema
 from tests.unit.gateway.conftest import World, WorldMaker
 from tests.unit.gateway.rig import SCRIPT, until
 
@@ -154,9 +156,13 @@ ROUTES = [
     ("GET", "/v1/jobs/{id}/stdout"),
     ("GET", "/v1/jobs/{id}/stderr"),
     ("GET", "/v1/tenants"),
+    ("GET", "/v1/tenants/{id}"),
+    ("PUT", "/v1/tenants/{id}"),
+    ("DELETE", "/v1/tenants/{id}"),
     ("GET", "/v1/whoami"),
     ("GET", "/v1/reports/usage"),
 ]
+OPEN = [("GET", "/v1/schemas/tenant")]
 
 
 def test_nothing_is_answered_without_a_valid_key(world: WorldMaker) -> None:
@@ -179,12 +185,22 @@ def test_every_route_of_the_api_is_in_the_test_above(world: WorldMaker) -> None:
         async with world() as w:
             described = (await w.anonymous.get("/openapi.json")).json()["paths"]
             found = {
-                (method.upper(), path.replace("{job}", "{id}").replace("{stream}", "stdout"))
+                (method.upper(), re.sub(r"\{(job|name)\}", "{id}", path).replace("{stream}", "stdout"))
                 for path, methods in described.items()
                 if path.startswith("/v1")
                 for method in methods
             }
-            assert found == {route for route in ROUTES if "stderr" not in route[1]}
+            assert found == {route for route in [*ROUTES, *OPEN] if "stderr" not in route[1]}
+
+    asyncio.run(story())
+
+
+def test_the_schema_of_a_tenant_is_given_to_everybody(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            answer = await w.anonymous.get("/v1/schemas/tenant")
+            assert answer.headers["content-type"] == "application/schema+json"
+            assert answer.json() == tenant_schema()
 
     asyncio.run(story())
 
@@ -288,6 +304,21 @@ def test_a_refusal_by_a_rule_names_rule_and_remedy(world: WorldMaker) -> None:
             foreign = await w.chen.post("/v1/jobs", json={"script": SCRIPT.decode(), "tenant": "astro"})
             problem(foreign, 403, "policy-refused")
             assert w.slurm.records == []
+
+    asyncio.run(story())
+
+
+def test_what_would_be_refused_is_said_in_mode_warn_and_not_in_mode_observe(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            for mode, count in (("warn", 1), ("observe", 0)):
+                w.tenants.tenants = tuple(
+                    tenant.model_copy(update={"rules": mode}) for tenant in w.tenants.tenants
+                )
+                await w.parts.directory.refresh()
+                job = await submit(w.ada, options={"gpus": "h100:9"})
+                said = [text for text in job["messages"] if "(rule flavor.limit)" in text]
+                assert len(said) == count
 
     asyncio.run(story())
 

@@ -45,6 +45,7 @@ class LuaRules:
         self.folder = folder
         self.lua = lua51.LuaRuntime(unpack_returned_tuples=True)
         self.lua.globals().SLUICE_POLICY_DIR = str(folder)
+        self.lua.globals().SLUICE_SITE_SCRIPT = str(folder / "site.lua")
         self.lua.execute(_SLURM)
         self.source = source if source is not None else SOURCE.read_text()
 

@@ -9,6 +9,7 @@ import pytest
 from bridge.job import UNLIMITED, JobSpec
 from bridge.policy.classes import CLASS_RULES, class_of_qos, qos_name, walltime
 from bridge.policy.decide import decide, decide_change
+from bridge.policy.pool import Aliases
 from bridge.policy.request import Decision, Refusal, Request, request_of
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
@@ -155,3 +156,27 @@ def test_each_class_has_a_qos_and_back() -> None:
     assert class_of_qos("normal") is None
     assert walltime("development", default_min=None, max_min=30) == (30, 30)
     assert walltime("training", default_min=5, max_min=None) == (5, None)
+
+
+def test_a_sites_old_names_mean_flavors_and_classes() -> None:
+    aliases = Aliases(partitions={"gpu": "a100", "h100": "a100"}, qos={"normal": "development"})
+    table = table_of([Tenant.model_validate(ASTRO)], pool(), aliases)
+    got = taken(table, partition="gpu", qos="normal", tres_per_job="gres/gpu:1")
+    assert (got.partition, got.qos, got.tres_per_job) == ("a100", "development", "gres/gpu:a100:1")
+    assert taken(table, partition="h100").flavor == "h100", "a real partition is itself"
+    assert rule(table, partition="gpu", tres_per_job="gres/gpu:h100:1") == "partition.contradicts"
+    assert rule(table, qos="high") == "class.unknown"
+
+
+def test_a_job_fits_into_the_limit_of_every_tenant_above() -> None:
+    def tenant(name: str, parent: str | None, limit: int) -> Tenant:
+        members = [{"user": "ada"}] if name == "team" else []
+        whole = {"name": name, "parent": parent, "members": members, "flavors": {"h100": {"limit": limit}}}
+        return Tenant.model_validate(whole)
+
+    chain = [tenant("org", None, 3), tenant("dept", "org", 6), tenant("team", "dept", 5)]
+    table = table_of(chain, pool())
+    assert table.tenants["team"].ancestors == ("dept", "org")
+    assert taken(table, tres_per_job="gres/gpu:3").gpus == 3
+    assert rule(table, tres_per_job="gres/gpu:4") == "parent.limit"
+    assert rule(table, tres_per_job="gres/gpu:6") == "flavor.limit"

@@ -18,13 +18,13 @@ import pytest
 from bridge.policy import decide as decide_module
 from bridge.policy import gpus as gpus_module
 from bridge.policy.decide import decide
-from bridge.policy.request import Decision, Refusal, Request
+from bridge.policy.request import Request, Verdict
 from bridge.policy.table import PolicyTable
 from tests.unit.policy import worlds
 from tests.unit.policy.lua_rules import SOURCE, LuaRules
 from tests.unit.policy.test_two_copies import as_recorded, assert_alike, changed_alike
 
-Corpus = list[tuple[PolicyTable, list[tuple[Request, Decision | Refusal]]]]
+Corpus = list[tuple[PolicyTable, list[tuple[Request, Verdict]]]]
 
 OPERATORS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?<=\s)>(?=\s)", ">="),
@@ -112,7 +112,7 @@ def test_every_mutant_of_the_python_copy_is_found(tmp_path: Path, corpus: Corpus
     tried, survivors = 0, []
     for module in (gpus_module, decide_module):
         source = Path(str(module.__file__)).read_text()
-        section = source[source.index("\ndef _decide" if module is decide_module else "\ndef ") :]
+        section = source[source.index("\ndef _mode" if module is decide_module else "\ndef ") :]
         for place, mutant in mutants(source, section):
             tried += 1
             if not python_finds(module, mutant, corpus):

@@ -98,3 +98,23 @@ def test_guarantees_are_added_up_over_all_tenants() -> None:
     assert [(fault.path, "guaranteed 6 h100 GPUs (a 2, b 2, c 2)" in fault.message) for fault in found] == [
         ("flavors.h100.guarantee", True)
     ]
+
+
+def test_a_parent_has_every_flavor_below_it_and_covers_what_is_guaranteed_there() -> None:
+    def having(limit: int, guarantee: int = 0) -> dict[str, Any]:
+        return {"flavors": {"h100": {"limit": limit, "guarantee": guarantee}}}
+
+    teams = [sourced(name, parent="org", **having(4, 2)) for name in ("a", "b")]
+    assert faults(sourced("org", **having(4)), *teams) == []
+    (found,) = faults(sourced("org", **having(4, 1)), *teams)
+    assert (found[:2], "guaranteed 5 h100 GPUs, its limit is 4" in found[2]) == (
+        ("org.yaml", "flavors.h100.limit"),
+        True,
+    )
+    found, other = faults(sourced("org"), *teams)
+    assert found == (
+        "a.yaml",
+        "flavors.h100",
+        "tenant org, the parent, has no h100 GPUs; give it a limit of them or take this one away",
+    )
+    assert other[0] == "b.yaml"

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from bridge.job import UNLIMITED
-from bridge.policy.pool import Flavor, Pool
+from bridge.policy.pool import Aliases, Flavor, Pool
 from bridge.policy.request import TRES_FIELDS, Request
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
@@ -15,6 +15,12 @@ from bridge.wellknown import CLASSES
 
 USERS = ("ada", "bela", "chen", "dina")
 TENANTS = ("astro", "genomics", "robotics")
+
+ALIASES = Aliases(
+    # Also of what isn't there, and of names that are real: neither counts.
+    partitions={"gpu": "h100", "old": "l40", "lost": "b200", "a100": "h100"},
+    qos={"normal": "training", "urgent": "production", "batch": "development"},
+)
 
 
 def pool(flavors: tuple[str, ...] = ("a100", "h100"), *, gpus: int = 8) -> Pool:
@@ -55,7 +61,12 @@ def many_tenants(count: int, *, members: int) -> list[Tenant]:
 def world(random: Random) -> PolicyTable:
     flavors = random.choice([("a100", "h100"), ("a100", "h100", "l40"), ("a100", "h100", "l40")])
     names = random.sample(TENANTS, random.choice([1, 2, 3, 3]))
-    return table_of([_tenant(random, name) for name in names], pool(flavors))
+    tenants = [_tenant(random, name) for name in names]
+    for number in range(1, len(names)):  # a tree, a chain, or none
+        if random.random() < 0.4:
+            parent = names[random.randrange(number)]
+            tenants[number] = tenants[number].model_copy(update={"parent": parent})
+    return table_of(tenants, pool(flavors), ALIASES)
 
 
 def _tenant(random: Random, name: str) -> Tenant:
@@ -80,6 +91,7 @@ def _tenant(random: Random, name: str) -> Tenant:
             "flavors": grants,
             "classes": {"allowed": allowed, "default": random.choice(allowed)},
             "limits": limits,
+            **random.choice([{}] * 8 + [{"rules": "warn"}, {"rules": "observe", "managed": False}]),
         }
     )
 
@@ -102,6 +114,9 @@ def request(random: Random) -> Request:
                 ",h100",
                 "",
                 "gpu",
+                "gpu,a100",
+                "old",
+                "lost",
                 "a b",
             ]
         )
@@ -114,6 +129,9 @@ def request(random: Random) -> Request:
                 "production",
                 "",
                 "normal",
+                "urgent",
+                "standby",
+                "standby",
                 "production-astro",
                 "production-genomics",
                 "production-",
@@ -123,7 +141,7 @@ def request(random: Random) -> Request:
         fields["time_limit_min"] = random.choice([1, 30, 31, 100, 480, 481, 2000, 2001, UNLIMITED])
     for field in random.sample(TRES_FIELDS, random.choice([0, 1, 1, 1, 1, 2])):
         fields[field] = tres(random)
-    if random.random() < 0.1:
+    if random.random() < 0.2:
         fields["exclusive"] = True
     elif random.random() < 0.05:
         fields["private_nodes"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bridge.policy.pool import Pool, pool_of
 from bridge.slurm.fake import FakeSlurm
 from bridge.tenants.flow import Tenants
 from bridge.tenants.policy_files import PolicyFiles
@@ -46,6 +47,9 @@ class Site:
             policy=self.policy,
             clock=lambda: MOMENT,
         )
+
+    def pool(self) -> Pool:
+        return pool_of(self.slurm.nodes(), self.slurm.partitions())
 
     def apply(self, *texts: Text, prune: bool = False) -> list[str]:
         actions = self.tenants.apply(texts, actor="test", prune=prune)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bridge.errors import Conflict, NotFound, OutcomeUnknown, TenantError, Unavailable
+from bridge.errors import Conflict, NotFound, OutcomeUnknown, Outdated, TenantError, Unavailable
 from bridge.job import JobSpec
 from bridge.slurm.port import Account, Association
+from bridge.tenants.plan import Action
 from bridge.tenants.source import Text
 from tests.unit.tenants.site import Site, document, examples
 
@@ -48,6 +49,21 @@ def test_each_association_carries_the_documents_limits(site: Site) -> None:
     assert gita == [True, False]
 
 
+def test_limits_of_the_tenant_and_of_each_user_stand_in_its_associations(site: Site) -> None:
+    limits = (
+        "{max_nodes: 2, max_cpus: 64, max_memory_mib: 9000, max_running_jobs: 9, max_nodes_per_user: 1,"
+        " max_cpus_per_user: 8, max_memory_mib_per_user: 3000, max_running_jobs_per_user: 3}"
+    )
+    site.apply(document("astro", "ada", limits=limits))
+    account, user = site.slurm.associations["astro", ""], site.slurm.associations["astro", "ada"]
+    gpus = {"gres/gpu": 2, "gres/gpu:h100": 2, "gres/gpu:a100": 0}
+    assert account.grp_tres == {**gpus, "node": 2, "cpu": 64, "mem": 9000}
+    assert user.grp_tres == {"node": 1, "cpu": 8, "mem": 3000}
+    assert (account.grp_jobs, account.max_jobs, user.max_jobs) == (9, 3, 3)
+    site.apply(document("astro", "ada"))
+    assert site.slurm.associations["astro", "ada"].grp_tres == {}
+
+
 def test_production_preempts_the_rest_and_nothing_preempts_production(site: Site) -> None:
     site.apply(*examples())
     assert site.slurm.qos["production-astro"].preempt == {"training", "development", "batch"}
@@ -85,7 +101,7 @@ def test_nothing_is_applied_when_one_document_is_wrong(site: Site) -> None:
             "file": "bad.yaml",
             "path": "colour",
             "message": "unknown key 'colour'; known keys here are name, display_name, parent, weight,"
-            " members, flavors, classes, limits",
+            " members, flavors, classes, limits, managed, rules",
         },
     ]
     assert site.slurm.associations == {}
@@ -179,11 +195,55 @@ def test_a_removed_tenant_drains_with_its_partition_and_comes_back_whole(site: S
         site.tenants.remove("astro", actor="test")
 
 
+def said(actions: tuple[Action, ...]) -> list[str]:
+    return [f"{action.verb} {action.kind} {action.name}" for action in actions]
+
+
 def test_validate_shows_the_plan_and_does_nothing(site: Site) -> None:
-    plan = site.tenants.validate(examples())
-    assert "create association astro/ada" in [f"{a.verb} {a.kind} {a.name}" for a in plan]
+    preview = site.tenants.validate(examples())
     assert site.slurm.associations == {}
     assert not (site.root / "tenants").exists()
+    assert not any(action.drift for action in preview.actions if action.kind == "document")
+    assert [edit.before for edit in preview.edits] == [None] * 3
+    assert said(preview.actions) == site.apply(*examples()), "what is shown is what is done"
+
+
+def test_the_plan_of_a_removal_is_what_is_done(site: Site) -> None:
+    site.apply(document("astro", "ada"), document("other", "bela"))
+    shown = said(site.tenants.validate_removal("astro").actions)
+    done = said(site.tenants.remove("astro", actor="test"))
+    assert sorted(shown) == sorted(done)
+    with pytest.raises(NotFound):
+        site.tenants.validate_removal("astro")
+
+
+def test_a_plan_tells_drift_from_what_the_document_changes(site: Site) -> None:
+    site.apply(document("astro", "ada"), document("other", "bela"))
+    site.slurm.put_associations([Association(account="other", parent="root", shares=7)])
+    assert said(site.tenants.validate([]).actions) == ["change association other"]
+    preview = site.tenants.validate([document("astro", "ada", weight="5")])
+    drift = {action.name: action.drift for action in preview.actions if action.kind == "association"}
+    assert drift == {"astro": False, "other": True}
+    detail = next(action.detail for action in preview.actions if action.name == "other")
+    assert "shares 7 -> 1" in detail
+    assert site.slurm.associations["other", ""].shares == 7
+
+
+def test_a_change_is_refused_when_the_documents_are_others_by_now(site: Site) -> None:
+    seen = site.tenants.validate([document("astro", "ada")]).revision
+    site.apply(document("other", "bela"))
+    with pytest.raises(Outdated, match="look at the plan again"):
+        site.tenants.apply([document("astro", "ada")], actor="test", revision=seen)
+    assert ("astro", "ada") not in site.slurm.associations
+
+
+def test_a_change_that_broke_off_may_be_sent_again_for_the_same_revision(site: Site) -> None:
+    seen = site.tenants.validate([]).revision
+    site.slurm.fail_next("put_accounts", Unavailable("slurmdbd does not answer", part="slurmdbd"))
+    with pytest.raises(Unavailable):
+        site.tenants.apply([document("astro", "ada")], actor="test", revision=seen)
+    assert site.tenants.apply([document("astro", "ada")], actor="test", revision=seen)
+    assert site.tenants.view.states["astro"].applied
 
 
 def test_touching_the_script_always_moves_its_time_forward(site: Site) -> None:

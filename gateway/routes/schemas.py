@@ -1,0 +1,29 @@
+"""``/v1/schemas``: what documents look like, for editors; open, since it says nothing about anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+from pydantic import JsonValue
+
+from bridge.policy.tenant_schema import tenant_schema
+
+router = APIRouter(prefix="/v1/schemas", tags=["schemas"])
+
+_CACHED: Final = {"Cache-Control": "public, max-age=3600"}
+
+
+class SchemaResponse(JSONResponse):
+    """A JSON Schema (RFC draft-bhutton-json-schema names the type)."""
+
+    media_type = "application/schema+json"
+
+
+@router.get("/tenant", response_class=SchemaResponse)
+async def tenant() -> SchemaResponse:
+    """Give the JSON Schema of a tenant document."""
+    schema: Mapping[str, JsonValue] = tenant_schema()
+    return SchemaResponse(dict(schema), headers=_CACHED)
