@@ -13,7 +13,7 @@ from ipaddress import IPv4Network
 from typing import Final
 
 import docker
-from docker.errors import APIError, NotFound
+from docker.errors import APIError
 from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 
@@ -33,10 +33,8 @@ def ensure_network(client: docker.DockerClient, stack: str) -> Subnet:
     """
     with calling(f"docker network create {stack}", "remove unused networks: docker network prune"):
         for _ in range(TRIES):
-            try:
-                return _subnet(client.networks.get(stack))
-            except NotFound:
-                pass
+            if (network := _named(client, stack)) is not None:
+                return _subnet(network)
             _remove_left_over(client, stack)
             chosen = client.networks.create(f"{stack}-range", labels={wellknown.LABEL_STACK: stack})
             chosen.reload()
@@ -77,6 +75,13 @@ def _remove_left_over(client: docker.DockerClient, stack: str) -> None:
     label = f"{wellknown.LABEL_STACK}={stack}"
     for network in client.networks.list(names=[f"{stack}-range"], filters={"label": label}):
         network.remove()
+
+
+def _named(client: docker.DockerClient, stack: str) -> Network | None:
+    """Return the stack's network. Not by `networks.get`: to Docker a short name is also the start of an id."""
+    label = f"{wellknown.LABEL_STACK}={stack}"
+    found = client.networks.list(names=[stack], filters={"label": label})
+    return next((network for network in found if network.name == stack), None)
 
 
 def _subnet(network: Network) -> Subnet:
