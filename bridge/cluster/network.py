@@ -78,7 +78,7 @@ def _remove_left_over(client: docker.DockerClient, stack: str) -> None:
 
 
 def _named(client: docker.DockerClient, stack: str) -> Network | None:
-    """Return the stack's network. Not by `networks.get`: to Docker a short name is also the start of an id."""
+    """Return the network, not by `networks.get`: to Docker a short name is also the start of an id."""
     label = f"{wellknown.LABEL_STACK}={stack}"
     found = client.networks.list(names=[stack], filters={"label": label})
     return next((network for network in found if network.name == stack), None)
