@@ -163,7 +163,7 @@ def test_an_idle_connection_of_a_restarted_server_costs_nothing(start: Start, tm
 
 
 def test_a_frame_above_the_limit_is_refused_before_it_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.wire.MAX_FRAME", 1000)
+    monkeypatch.setattr("bridge.wire.frame.MAX_FRAME", 1000)
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(InputError, match="above the limit"):
         send_frame(ours, {"x": b"0" * 1001})
