@@ -1,4 +1,7 @@
-"""A site's own accounts, made by sacctmgr, are imported: nothing changes and nothing is refused."""
+"""A site's own accounts, made by sacctmgr, are imported: nothing changes and nothing is refused.
+
+It runs alone, with the faults: that a plan is empty can be said only while nobody else changes tenants.
+"""
 
 from __future__ import annotations
 
