@@ -29,12 +29,11 @@ SOURCE: Final = f"debian:{RELEASE}-slim"
 BASE_NAME: Final = "sluice-base"
 PULL_LIMIT_S: Final = 60
 BOOTSTRAP_LIMIT_S: Final = 900
-MIRROR: Final = "http://deb.debian.org/debian"
 
 
 def ensure_base(client: docker.DockerClient, report: Reporter) -> str:
     """Return the base image's reference; gets or makes it when it is missing."""
-    reference = f"{BASE_NAME}:{digest([SOURCE, 1])}"
+    reference = f"{BASE_NAME}:{digest([SOURCE, 2])}"
     with calling(f"docker image inspect {reference}"):
         try:
             client.images.get(reference)
@@ -78,7 +77,7 @@ def _bootstrap(client: docker.DockerClient, reference: str, report: Reporter) ->
             *("mmdebstrap", "--variant=minbase", "--include=ca-certificates"),
             # A mirror that can be reached where the registry can't may be an old snapshot. mmdebstrap
             # keeps the option in the image, so that builds on this base accept the mirror too.
-            *('--aptopt=Acquire::Check-Valid-Until "false"', RELEASE, str(tarball), MIRROR),
+            *('--aptopt=Acquire::Check-Valid-Until "false"', RELEASE, str(tarball)),
         )
         report.line(" ".join(command[:3]))
         _must(command, BOOTSTRAP_LIMIT_S, "see that Debian's mirror can be reached, then run it again")
