@@ -14,6 +14,7 @@ from bridge.slurm.port import Account, Association
 from bridge.tenants.changes import merged
 from bridge.tenants.importing import imported
 from bridge.tenants.source import parse_all
+from tests.support.effort import THOROUGH
 from tests.unit.tenants.site import Site, document
 
 ODD = ("Physics", "under_score", "default", "x" * 40)
@@ -49,7 +50,7 @@ def of_a_site(site: Site, seed: int, *, users: int) -> None:
             )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(8 if THOROUGH else 2))
 def test_three_hundred_users_are_imported_with_an_empty_plan_and_no_refusal(
     tmp_path: Path, seed: int
 ) -> None:
