@@ -109,7 +109,7 @@ def full_plan(stack: str, *, every: bool) -> Plan:
     )
     apart = tuple(f"--ignore={path}" for path in faults)
     return Plan(
-        alone=(*CHECKS, suite("unit", "tests/unit", workers=2 * cores)),  # many wait for loops
+        alone=(*CHECKS, suite("unit", "tests/unit", workers=cores)),
         beside=Stage("up", (launcher, "up", "--stack", stack, "--demo")),
         on_stack=(
             suite("contract", "tests/contract", workers=min(4, 2 * cores)),
