@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from bridge.policy.tenant import Classes, FlavorGrant, Limits, Member, Tenant
+from bridge.policy.tenant import Budget, Classes, FlavorGrant, Limits, Member, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,16 @@ _PARTS: Final[Mapping[str, type[BaseModel]]] = {
     "flavors": FlavorGrant,
     "classes": Classes,
     "limits": Limits,
+    "budget": Budget,
 }
 _TENANT_NAMES: Final = "small letters a-z, digits and '-', beginning with a letter, at most 30 characters"
 _NAMES: Final[Mapping[str, str]] = {
     "name": _TENANT_NAMES,
     "parent": _TENANT_NAMES,
+    "price_book": _TENANT_NAMES,
+    "currency": "three capital letters, as EUR",
     "user": "small letters a-z, digits, '_' and '-', beginning with a letter or '_', at most 31 characters",
+    "namespaces": "small letters a-z, digits and '-' as Kubernetes takes them, at most 63 characters",
     "[key]": "small letters a-z, digits, '.', '_' and '-', at most 30 characters",
 }
 _MAPPING: Final = "{last} is {given}; give a mapping of keys and values"
@@ -43,11 +47,18 @@ _WHOLE: Final = "{last} is {given}; give a whole number"
 _SENTENCES: Final[Mapping[str, str]] = {
     "extra_forbidden": "unknown key {last!r}; known keys here are {keys}",
     "missing": "{last} is missing; add it",
+    "greater_than": "{last} is {given}; give more than {gt}",
     "greater_than_equal": "{last} is {given}; give at least {ge}",
     "less_than_equal": "{last} is {given}; give at most {le}",
     "int_type": _WHOLE,
     "int_from_float": _WHOLE,
     "int_parsing": _WHOLE,
+    "decimal_type": "{last} is {given}; give an amount, as 2500.00",
+    "decimal_parsing": "{last} is {given}; give an amount, as 2500.00",
+    "decimal_max_places": "{last} is {given}; give at most {decimal_places} digits after the point",
+    "decimal_max_digits": "{last} is {given}; give at most {max_digits} digits",
+    "decimal_whole_digits": "{last} is {given}; give at most {whole_digits} digits before the point",
+    "finite_number": "{last} is {given}; give an amount, as 2500.00",
     "bool_type": "{last} is {given}; give true or false",
     "string_type": "{last} is {given}; give a text (in quotes when it looks like a number)",
     "string_pattern_mismatch": "{given} is not a name that Slurm and Linux take; use {names}",
@@ -81,9 +92,14 @@ def _sentence(item: ErrorDetails) -> str:
     last = str(item["loc"][-1]) if item["loc"] else "the document"
     facts: dict[str, Any] = {"last": last, "given": _shown(item.get("input")), **(item.get("ctx") or {})}
     facts["keys"] = _known_keys(item["loc"])
-    facts["names"] = _NAMES.get(last, "a plain name")
+    facts["names"] = _NAMES.get(_key(item["loc"]), "a plain name")
     template = _SENTENCES.get(item["type"])
     return template.format(**facts) if template else f"{last}: {item['msg']}; correct it"
+
+
+def _key(loc: Sequence[str | int]) -> str:
+    """Return the key that a value stands under; an entry of a list stands under the list's."""
+    return next((str(part) for part in reversed(loc) if not isinstance(part, int)), "")
 
 
 def _known_keys(loc: Sequence[str | int]) -> str:

@@ -111,6 +111,7 @@ def document_faults(documents: Sequence[Sourced]) -> tuple[PoolFault, ...]:
         *_grants_above(documents),
         *_uids(documents),
         *_defaults(documents),
+        *_namespaces(documents),
     )
 
 
@@ -238,6 +239,19 @@ def _defaults(documents: Sequence[Sourced]) -> Iterator[PoolFault]:
                     " keep one mark",
                 )
             marked.setdefault(member.user, document.tenant.name)
+
+
+def _namespaces(documents: Sequence[Sourced]) -> Iterator[PoolFault]:
+    owner: dict[str, str] = {}
+    for document in documents:
+        for index, namespace in enumerate(document.tenant.namespaces):
+            if namespace in owner:
+                yield PoolFault(
+                    document.file,
+                    f"namespaces[{index}]",
+                    f"namespace {namespace} is tenant {owner[namespace]}'s already; keep it in one document",
+                )
+            owner.setdefault(namespace, document.tenant.name)
 
 
 def _flavors(documents: Sequence[Sourced], pool: Pool) -> Iterator[PoolFault]:

@@ -11,12 +11,26 @@ from __future__ import annotations
 import re
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic.config import JsonDict
 
+from bridge.policy.grants import Budget, Classes, Count, Document, FlavorGrant, JobClass, Limits
 from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
-JobClass = Literal["production", "training", "development", "batch"]
+__all__ = [
+    "Budget",
+    "Classes",
+    "Count",
+    "Document",
+    "FlavorGrant",
+    "JobClass",
+    "Limits",
+    "Member",
+    "Mode",
+    "Role",
+    "Tenant",
+]
+
 Role = Literal["member", "manager"]
 Mode = Literal["observe", "warn", "enforce"]
 """What the rules do with a job that they refuse; below `enforce` a job goes on as it was asked."""
@@ -42,19 +56,16 @@ USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,30}$"
 UserName = Annotated[str, StringConstraints(pattern=USER_NAME)]
 """A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
-Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
-"""A positive whole number in Slurm's 32 bits; never a text or a truth value that would be read as one."""
+Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""A DNS label, as Kubernetes names namespaces."""
+RESERVED_NAMESPACES: Final = frozenset({"default", "sluice", "sluice-system", "slurm"})
+"""Besides all that begin with ``kube-``."""
+PriceBook = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
 FlavorName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,29}$")]
 
 
 def _none_of(names: frozenset[str]) -> JsonDict:
     return {"not": {"enum": [*sorted(names)]}}
-
-
-class Document(BaseModel):
-    """What all parts of a tenant document have in common: frozen, and no unknown key."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 def _of_the_system(user: str) -> bool:
@@ -92,83 +103,6 @@ class Member(Document):
         return user
 
 
-class FlavorGrant(Document):
-    """GPUs of one flavor. All numbers are GPUs; ``guarantee <= limit``."""
-
-    guarantee: Annotated[int, Field(strict=True, ge=0)] = 0
-    """GPUs that production jobs can always have; at most `limit`."""
-    limit: Count
-    """GPUs of this flavor that all jobs together may use at once."""
-    lendable: Annotated[bool, Field(strict=True)] = True
-    """Whether unused guaranteed GPUs may be lent to others."""
-
-    @model_validator(mode="after")
-    def _within(self) -> Self:
-        if self.guarantee > self.limit:
-            raise ValueError(
-                f"guarantee {self.guarantee} is above limit {self.limit}; lower one or raise the other"
-            )
-        return self
-
-
-class Classes(Document):
-    """Classes that the tenant may use; `default` is taken when a job names none."""
-
-    allowed: Annotated[tuple[JobClass, ...], Field(min_length=1)] = (
-        "training",
-        "development",
-        "batch",
-    )
-    default: JobClass = "training"
-
-    @model_validator(mode="after")
-    def _default_allowed(self) -> Self:
-        if self.default not in self.allowed:
-            raise ValueError(f"default {self.default!r} is not among allowed; add it or choose another")
-        return self
-
-
-class Limits(Document):
-    """Limits beside GPUs; None means no limit of the tenant's own."""
-
-    max_walltime_min: Count | None = None
-    """Longest time limit of a job, in minutes."""
-    default_walltime_min: Count | None = None
-    """Time limit of a job that names none; without it, the class's own (`bridge.policy.classes`)."""
-    max_running_jobs: Count | None = None
-    """Jobs of the tenant that run at once."""
-    max_running_jobs_per_user: Count | None = None
-    """Jobs of one user in this tenant that run at once."""
-    max_nodes: Count | None = None
-    """Nodes that all jobs together may use at once."""
-    max_nodes_per_user: Count | None = None
-    """The same for one user."""
-    max_cpus: Count | None = None
-    """CPUs that all jobs together may use at once."""
-    max_cpus_per_user: Count | None = None
-    """The same for one user."""
-    max_memory_mib: Count | None = None
-    """Memory of all jobs together, in MiB."""
-    max_memory_mib_per_user: Count | None = None
-    """The same for one user."""
-    max_submitted_jobs: Count | None = 5000
-    """Jobs of the tenant that are queued or running."""
-    max_submitted_jobs_per_user: Count | None = 1000
-    """Jobs of one user in this tenant that are queued or running."""
-    max_gpus_per_job: Count | None = None
-    """GPUs in one job."""
-
-    @model_validator(mode="after")
-    def _default_within(self) -> Self:
-        default, longest = self.default_walltime_min, self.max_walltime_min
-        if default is not None and longest is not None and default > longest:
-            raise ValueError(
-                f"default_walltime_min {default} is above max_walltime_min {longest};"
-                " lower one or raise the other"
-            )
-        return self
-
-
 class Tenant(Document):
     """One tenant, whole. In Slurm it is the account of the same name."""
 
@@ -184,10 +118,16 @@ class Tenant(Document):
     """The people; the same user may be a member of several tenants."""
     flavors: Annotated[
         dict[FlavorName, FlavorGrant], Field(json_schema_extra={"additionalProperties": False})
-    ] = {}
+    ] = {}  # noqa: RUF012 - pydantic copies it
     """GPUs by flavor; the first is taken when a job says nothing about GPUs."""
     classes: Classes = Classes()
     limits: Limits = Limits()
+    budget: Budget | None = None
+    """What may be used in a calendar month, by this tenant and all below it; none by default."""
+    price_book: PriceBook | None = None
+    """Name of the price book that its usage is billed by; without it, the default one."""
+    namespaces: tuple[Namespace, ...] = ()
+    """Kubernetes namespaces that are the tenant's; each belongs to one tenant alone."""
     managed: Annotated[bool, Field(strict=True)] = True
     """false: Slurm's account and associations are somebody else's; what differs is shown and left alone.
     Written true: an account of this name that Sluice did not make is handed over to it."""
@@ -209,6 +149,17 @@ class Tenant(Document):
         if name in RESERVED_NAMES:
             raise ValueError(f"{name!r} is reserved; choose another name")
         return name
+
+    @field_validator("namespaces")
+    @classmethod
+    def _own_namespaces(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name in RESERVED_NAMESPACES or name.startswith("kube-"):
+                raise ValueError(f"namespace {name!r} is the system's own; choose another")
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise ValueError(f"names {', '.join(doubled)} twice; keep one entry each")
+        return names
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:

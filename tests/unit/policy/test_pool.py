@@ -72,6 +72,11 @@ def test_documents_that_agree_have_no_faults() -> None:
             "uid 20001 is user ada's already",
         ),
         (
+            [sourced(name, namespaces=[name, "shared"]) for name in ("a", "b")],
+            "namespaces[1]",
+            "namespace shared is tenant a's already",
+        ),
+        (
             [sourced(name, members=[{"user": "ada", "default": True}]) for name in ("a", "b")],
             "members[0].default",
             "tenant a is marked as ada's default already",
