@@ -14,7 +14,7 @@ from gateway import problems
 from gateway.compose import Parts, running
 from gateway.metrics import Metrics
 from gateway.requests import Around
-from gateway.routes import health, jobs, logs, reports, schemas, scripts, tenants, whoami
+from gateway.routes import health, jobs, logs, prices, reports, schemas, scripts, tenants, whoami
 
 DESCRIPTION: Final = """One GPU pool, scheduled by Slurm. Send an API key as
 `Authorization: Bearer sluice_...`.
@@ -50,7 +50,7 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
         lifespan=lifespan,
     )
     problems.install(app)
-    for module in (jobs, scripts, logs, tenants, reports, whoami, schemas, health):
+    for module in (jobs, scripts, logs, tenants, reports, prices, whoami, schemas, health):
         app.include_router(module.router)
 
     def metrics() -> Metrics | None:

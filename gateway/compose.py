@@ -25,6 +25,7 @@ from gateway.documents import TenantDocuments
 from gateway.ledger.flow import Ledger
 from gateway.logs import Logs
 from gateway.metrics import Metrics
+from gateway.price.flow import Prices
 from gateway.readiness import Readiness
 from gateway.site import read_site
 from gateway.store.engine import Store
@@ -54,6 +55,7 @@ class Parts:
     submitter: Submitter
     preview: Preview
     ledger: Ledger
+    prices: Prices
     logs: Logs
     readiness: Readiness
     metrics: Metrics
@@ -122,6 +124,7 @@ def compose(
         submitter=submitter,
         preview=Preview(reader=reader, directory=directory, slurm=slurm),
         ledger=ledger,
+        prices=Prices(store=store, directory=directory, clock=clock),
         logs=Logs(files),
         readiness=Readiness(
             store=store,
@@ -146,6 +149,7 @@ async def running(parts: Parts) -> AsyncIterator[None]:
     )
     loops = [
         asyncio.create_task(parts.directory.run(settings.tenants_every_s), name="directory"),
+        asyncio.create_task(parts.prices.run(settings.tenants_every_s), name="prices"),
         asyncio.create_task(parts.tracker.run(), name="tracker"),
         asyncio.create_task(parts.scan.run(settings.accounting_every_s), name="accounting"),
         asyncio.create_task(replay.run(settings.replay_every_s), name="replay"),

@@ -17,7 +17,7 @@ import structlog
 
 from bridge.job import AccountingRow
 from gateway.ledger.charge import RunKey, charge_of
-from gateway.ledger.report import Query, Report, plan_of, report_of
+from gateway.ledger.report import Query, Report
 from gateway.store import cursors, entries, running, usage
 from gateway.store.engine import Store
 
@@ -97,17 +97,5 @@ class Ledger:
         Unavailable
             The store did not answer.
         """
-        plan = plan_of(query)
-
-        def add_up(reading: usage.Reading) -> Report:
-            return report_of(
-                query,
-                plan,
-                cells=reading.cells,
-                cut_days=reading.cut_days,
-                running=reading.running,
-                as_of=reading.as_of,
-            )
-
         # Added up in the reader's thread: a year of days is work that the event loop must not wait for.
-        return await self._store.read(lambda session: add_up(usage.read(session, query, plan)))
+        return await self._store.read(partial(usage.report, query=query))

@@ -20,6 +20,9 @@ from gateway.ledger.period import Period
 from gateway.price.book import PriceBook
 from gateway.price.money import NO_MONEY, rounded
 
+MAKE_ONE: Final = "an administrator makes one: sluice prices apply FILE"
+"""How to mend that there is no price book."""
+
 Kind = Literal["used", "reserved"]
 """used: what was used, less what the guarantee covers. reserved: the guarantee itself, used or not."""
 

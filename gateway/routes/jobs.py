@@ -13,8 +13,11 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from bridge.errors import Denied, InputError, NotFound, Unavailable
 from bridge.job import BaseState
+from bridge.units import gpu_count
 from gateway.auth import Caller, Principal
 from gateway.compose import Parts
+from gateway.ledger.amounts import Payer, Rates
+from gateway.price.estimate import Cost, Holding
 from gateway.routes.submission import BODY, Asked
 from gateway.schemas.v1.cursor import cursor_of, job_before
 from gateway.schemas.v1.job import Job, JobPage, job_of
@@ -97,7 +100,9 @@ async def get_job(request: Request, caller: Caller, job: str) -> Job:
     `job` is our id, Slurm's number (the newest job that had it), `123_4` for a task of an array, or `123+1`
     for a component of a heterogeneous job.
     """
-    return job_of(await find(_parts(request), caller, job))
+    parts = _parts(request)
+    record = await find(parts, caller, job)
+    return job_of(record, cost=_cost(parts, record))
 
 
 @router.delete("/{job}", status_code=202, responses=problems(401, 403, 404, 422, 503))
@@ -199,6 +204,19 @@ async def _by_number(parts: Parts, number: JobNumber) -> Sequence[JobRecord]:
     if arrays and (task := waiting_task(arrays[0], number.task)) is not None:
         return [task, *found]
     return found
+
+
+def _cost(parts: Parts, record: JobRecord) -> Cost | None:
+    """Return what the newest run has cost so far; an array's tasks have costs of their own."""
+    if record.started_at is None or not record.tres_allocated or record.is_array:
+        return None
+    tres = record.tres_allocated
+    holding = Holding(
+        payer=Payer(record.tenant, record.user, record.job_class, record.flavor, record.door),
+        rates=Rates(gpus=gpu_count(tres), cpus=tres.get("cpu", 0), memory_mib=tres.get("mem", 0)),
+        time_limit=None,
+    )
+    return parts.prices.cost_so_far(holding, start=record.started_at, end=record.ended_at)
 
 
 def _states(words: Sequence[str]) -> frozenset[BaseState]:

@@ -12,6 +12,9 @@ from gateway.auth import Caller, Principal
 from gateway.compose import Parts
 from gateway.ledger import report as ledger_report
 from gateway.ledger.period import period_of, zone_of
+from gateway.price.bill import Bill, columns_of
+from gateway.price.book import DEFAULT_BOOK
+from gateway.schemas.v1.price import CostReport, bill_csv, bill_view
 from gateway.schemas.v1.problem import problems
 from gateway.schemas.v1.report import UsageReport, report_csv, report_view
 
@@ -19,6 +22,18 @@ router = APIRouter(prefix="/v1/reports", tags=["reports"])
 
 CSV: Final = "text/csv"
 Form = Literal["json", "csv"]
+
+
+Start = Annotated[
+    str | None, Query(alias="from", description="Date or ISO time; default: begin of this month.")
+]
+End = Annotated[
+    str | None,
+    Query(alias="to", description="Date or ISO time, not included; default: end of this month."),
+]
+Output = Annotated[
+    str | None, Query(alias="format", description="`json` or `csv`; default: what Accept says.")
+]
 
 
 @router.get(
@@ -30,20 +45,13 @@ async def usage(
     request: Request,
     caller: Caller,
     *,
-    start: Annotated[
-        str | None, Query(alias="from", description="Date or ISO time; default: begin of this month.")
-    ] = None,
-    end: Annotated[
-        str | None,
-        Query(alias="to", description="Date or ISO time, not included; default: end of this month."),
-    ] = None,
+    start: Start = None,
+    end: End = None,
     by: Annotated[
         str, Query(description="Columns: tenant, user, class, flavor, door, day, month; separated by commas.")
     ] = "tenant",
     timezone: Annotated[str, Query(description="IANA zone of dates, days and months.")] = "UTC",
-    output: Annotated[
-        str | None, Query(alias="format", description="`json` or `csv`; default: what Accept says.")
-    ] = None,
+    output: Output = None,
 ) -> Response:
     """Report billed usage: AllocTRES times seconds of all doors, from slurmdbd's rows.
 
@@ -59,6 +67,54 @@ async def usage(
     report = await parts.ledger.report(query)
     # Written in a thread: a report of every column has tens of thousands of rows.
     return await anyio.to_thread.run_sync(_answer, report, form)
+
+
+@router.get(
+    "/cost",
+    response_model=CostReport,
+    responses={200: {"content": {CSV: {"schema": {"type": "string"}}}}, **problems(401, 404, 422, 503)},
+)
+async def cost(
+    request: Request,
+    caller: Caller,
+    *,
+    start: Start = None,
+    end: End = None,
+    by: Annotated[
+        str, Query(description="Columns: tenant, user, class, flavor, door, kind, day, month; with commas.")
+    ] = "tenant",
+    timezone: Annotated[
+        str | None, Query(description="IANA zone of `from` and `to`; default: that of the default book.")
+    ] = None,
+    output: Output = None,
+) -> Response:
+    """Report what usage and guarantees cost, by the price books.
+
+    An administrator sees all, a manager the own tenants, a member the own lines. Days are those of each
+    tenant's book; a line is one payer's day, rounded once, so that every grouping adds up to the same cent.
+    """
+    parts: Parts = request.app.state.parts
+    form = _form(output, request.headers.get("accept", ""))
+    books = await parts.prices.books()
+    default = books[DEFAULT_BOOK].book if DEFAULT_BOOK in books else None
+    zone = zone_of(timezone or (default.timezone if default else "UTC"))
+    period = period_of(start, end, zone, now=parts.clock())
+    columns = columns_of(by)
+    managed = frozenset(name for name, role in caller.tenants.items() if role == "manager")
+    own = frozenset(caller.tenants) - managed
+    if caller.admin:
+        bill = await parts.prices.bill(period, by=columns, tenants=None)
+    else:
+        bill = await parts.prices.bill(period, by=columns, tenants=managed, own=(caller.user, own))
+    return await anyio.to_thread.run_sync(_priced, bill, form)
+
+
+def _priced(bill: Bill, form: Form) -> Response:
+    if form == "csv":
+        headers = {"Content-Disposition": 'attachment; filename="cost.csv"'}
+        return Response(bill_csv(bill), media_type=f"{CSV}; charset=utf-8; header=present", headers=headers)
+    body = bill_view(bill).model_dump_json(by_alias=True, exclude_unset=True)
+    return Response(body, media_type="application/json")
 
 
 def _answer(report: ledger_report.Report, form: Form) -> Response:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from bridge.sbatch import hints
 from gateway.auth import Caller
 from gateway.compose import Parts
+from gateway.price.estimate import holding_of
 from gateway.routes.submission import BODY, Asked
 from gateway.schemas.v1.preview import JobTest, Lint, lint_of, test_of
 from gateway.schemas.v1.problem import problems
@@ -30,7 +31,15 @@ async def test_job(request: Request, caller: Caller, submission: Asked) -> JobTe
 
     It takes what `POST /v1/jobs` takes. A job that would be refused is answered with the same problem.
     """
-    return test_of(await _parts(request).preview.of(submission, user=caller.user))
+    parts = _parts(request)
+    previewed = await parts.preview.of(submission, user=caller.user)
+    holdings = [
+        holding_of(each.spec, each.decision, cpus=each.forecast.cpus, user=caller.user)
+        for each in previewed.expected
+        if each.decision is not None
+    ]
+    known = len(holdings) == len(previewed.expected)
+    return test_of(previewed, parts.prices.estimate(holdings) if known else None)
 
 
 def _parts(request: Request) -> Parts:

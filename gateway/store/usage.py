@@ -16,7 +16,7 @@ from sqlmodel import Session
 
 from gateway.ledger.amounts import DAY_S, Payer, Rates, Usage
 from gateway.ledger.day import CutDay, Day, Events, Slice, pieces, spans_to_read
-from gateway.ledger.report import Cells, CutDays, Plan, Query
+from gateway.ledger.report import Cells, CutDays, Plan, Query, Report, plan_of, report_of
 from gateway.ledger.running import Running
 from gateway.store import cursors, running
 from gateway.store.entries import read_entries
@@ -50,6 +50,26 @@ class Reading:
     running: Sequence[Running]
     as_of: datetime | None
     """How far accounting of every cluster has been read whole."""
+
+
+def report(session: Session, query: Query) -> Report:
+    """Return a report as of one moment.
+
+    Raises
+    ------
+    InputError
+        The period has too many days.
+    """
+    plan = plan_of(query)
+    reading = read(session, query, plan)
+    return report_of(
+        query,
+        plan,
+        cells=reading.cells,
+        cut_days=reading.cut_days,
+        running=reading.running,
+        as_of=reading.as_of,
+    )
 
 
 def read(session: Session, query: Query, plan: Plan) -> Reading:

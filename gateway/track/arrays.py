@@ -42,6 +42,16 @@ def waits(array_tasks: str, task: int) -> bool:
     return False
 
 
+def task_count(array: str) -> int:
+    """Return how many tasks ``--array`` asks for (``0-3,8,10-20:2%4`` has 11)."""
+    tasks: set[int] = set()
+    for span in array.partition("%")[0].split(","):
+        if match := _SPAN.match(span):
+            first, step = int(match["first"]), int(match["step"] or 1)
+            tasks.update(range(first, int(match["last"] or first) + 1, max(1, step)))
+    return len(tasks)
+
+
 def waiting_task(array: JobRecord, task: int) -> JobRecord | None:
     """Return a task of an array that has no record of its own yet; None when the array has no such task.
 

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bridge.job import BaseState, Minutes
+from gateway.price.estimate import Cost
+from gateway.schemas.v1.price import Money
 from gateway.track.record import JobRecord
 
 _EXAMPLE: Final[dict[str, Any]] = {
@@ -48,6 +50,13 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "comment": "",
     "messages": [],
 }
+
+
+class JobCost(BaseModel):
+    """What a job's newest run has cost so far, by the price book alone: before the tenant's guarantee."""
+
+    amount: Money
+    currency: str
 
 
 class Job(BaseModel):
@@ -93,6 +102,10 @@ class Job(BaseModel):
     dependency: str
     comment: str
     messages: list[str] = Field(description="What the parser and Slurm said at the submission.")
+    cost: JobCost | None = Field(
+        default=None,
+        description="Of the newest run, so far; only where one job is shown, and null without a price.",
+    )
 
 
 class JobPage(BaseModel):
@@ -102,7 +115,7 @@ class JobPage(BaseModel):
     next_cursor: str | None = Field(description="Give it as `cursor` to get the next page; null at the end.")
 
 
-def job_of(record: JobRecord) -> Job:
+def job_of(record: JobRecord, *, cost: Cost | None = None) -> Job:
     """Show a record of the mirror."""
     return Job(
         id=record.id,
@@ -141,4 +154,5 @@ def job_of(record: JobRecord) -> Job:
         dependency=record.dependency,
         comment=record.comment,
         messages=list(record.messages),
+        cost=None if cost is None else JobCost(amount=cost.amount, currency=cost.currency),
     )

@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bridge.job import Minutes
 from bridge.sbatch import Hint, Origin, ParsedScript
+from gateway.price.estimate import Estimate
+from gateway.schemas.v1.price import Money
 from gateway.submit.preview import Expected, Previewed
 
 
@@ -58,6 +60,14 @@ class ExpectedJob(BaseModel):
     preempts: list[int] = Field(description="Numbers of the jobs that would make room.")
 
 
+class CostEstimate(BaseModel):
+    """What it would cost by the tenant's price book, before what a guarantee covers."""
+
+    per_hour: Money = Field(description="While all tasks and components run.")
+    at_most: Money | None = Field(description="Up to the time limits; null when one has none.")
+    currency: str
+
+
 class JobTest(BaseModel):
     """The verdict on a submission that is not made."""
 
@@ -65,7 +75,9 @@ class JobTest(BaseModel):
     estimated_start: datetime | None = Field(description="Of the last component that would start.")
     reason: str
     components: list[ExpectedJob]
-    cost_per_hour: None = Field(default=None, description="Null as long as there is no price book.")
+    cost: CostEstimate | None = Field(
+        description="Null without a price. Memory counts when the script names it."
+    )
     warnings: list[str]
 
 
@@ -81,8 +93,8 @@ def lint_of(parsed: ParsedScript, found: tuple[Hint, ...]) -> Lint:
     )
 
 
-def test_of(previewed: Previewed) -> JobTest:
-    """Show the verdict."""
+def test_of(previewed: Previewed, cost: Estimate | None) -> JobTest:
+    """Show the verdict, and what the job would cost."""
     jobs = [_job(expected) for expected in previewed.expected]
     starts = [job.estimated_start for job in jobs]
     reasons = [job.reason for job in jobs if job.reason]
@@ -92,6 +104,9 @@ def test_of(previewed: Previewed) -> JobTest:
         estimated_start=max(certain, default=None),
         reason="; ".join(dict.fromkeys(reasons)),
         components=jobs,
+        cost=None
+        if cost is None
+        else CostEstimate(per_hour=cost.per_hour, at_most=cost.at_most, currency=cost.currency),
         warnings=list(previewed.parsed.warnings),
     )
 

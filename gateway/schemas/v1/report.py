@@ -121,7 +121,7 @@ def report_csv(report: Report) -> str:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow([*report.query.by, *UsageView.model_fields])
     for row in report.rows:
-        writer.writerow([*(_harmless(key) for key in row.keys), *_figures(row.usage).values()])
+        writer.writerow([*(harmless(key) for key in row.keys), *_figures(row.usage).values()])
     return text.getvalue()
 
 
@@ -136,7 +136,8 @@ def _figures(usage: Usage) -> dict[str, int]:
     }
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
+    """Keep a spreadsheet from taking a text for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -14,6 +14,7 @@ from gateway.store.tables.entries import (
 from gateway.store.tables.intents import IntentRow
 from gateway.store.tables.jobs import JobRow
 from gateway.store.tables.keys import KeyRow
+from gateway.store.tables.prices import PriceBookRow, TermsRow
 
 __all__ = [
     "DAYS",
@@ -27,5 +28,7 @@ __all__ = [
     "JobRow",
     "KeyRow",
     "PayerRow",
+    "PriceBookRow",
     "RunningRow",
+    "TermsRow",
 ]

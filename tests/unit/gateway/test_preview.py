@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from bridge.errors import Unavailable
+from gateway.price.book import PriceBook
 from tests.unit.gateway.conftest import WorldMaker
 from tests.unit.gateway.test_routes import problem
 
@@ -22,8 +24,56 @@ def test_a_job_that_could_start_now_is_told_when_and_where(world: WorldMaker) ->
             (job,) = verdict["components"]
             assert (job["name"], job["gpus"], job["flavor"], job["nodes"]) == ("train", 2, "h100", "gpu1")
             assert verdict["estimated_start"] == job["estimated_start"] is not None
-            assert verdict["cost_per_hour"] is None
+            assert verdict["cost"] is None
             assert w.slurm.records == []
+
+    asyncio.run(story())
+
+
+BOOK = PriceBook.model_validate(
+    {
+        "name": "default",
+        "currency": "EUR",
+        "on_demand": [{"from": "2020-01-01", "gpu": "2.00", "cpu": "0.50", "memory_gib": "0.10"}],
+    }
+)
+
+
+def test_a_job_is_told_what_it_would_cost(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            await w.parts.prices.put(BOOK, actor="root")
+            options = {"arg": ["--cpus-per-task=4", "-n1", "--mem-per-cpu=1G", "--array=0-2%1"]}
+            answer = await w.ada.post("/v1/jobs:test", content=SCRIPT, headers=RAW, params=options)
+            verdict = answer.json()
+            # Three tasks, each of 2 GPUs at 2.00, the CPUs of slurmctld's forecast at 0.50 and a GiB for
+            # each of these at 0.10, for 90 minutes.
+            (job,) = verdict["components"]
+            hour = 3 * (2 * 200 + job["cpus"] * 60)
+            assert verdict["cost"] == {
+                "per_hour": f"{hour / 100:.2f}",
+                "at_most": f"{hour * 1.5 / 100:.2f}",
+                "currency": "EUR",
+            }
+
+    asyncio.run(story())
+
+
+def test_a_running_job_shows_what_it_has_cost(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            await w.parts.prices.put(BOOK, actor="root")
+            made = (await w.ada.post("/v1/jobs", content=SCRIPT, headers=RAW)).json()
+            assert (await w.ada.get(f"/v1/jobs/{made['id']}")).json()["cost"] is None
+            w.slurm.start(made["job_id"])
+            w.clock.ahead += timedelta(hours=1)
+            await w.parts.tracker.fresh()
+            job = (await w.ada.get(f"/v1/jobs/{made['id']}")).json()
+            tres = job["tres_allocated"]
+            hour = 200 * tres["gres/gpu"] + 50 * tres["cpu"] + 10 * tres["mem"] / 1024
+            cost = job["cost"]
+            assert cost["currency"] == "EUR"
+            assert abs(float(cost["amount"]) * 100 - hour) < 2  # some seconds passed beside the hour
 
     asyncio.run(story())
 
