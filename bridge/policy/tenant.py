@@ -112,8 +112,6 @@ class Tenant(Document):
     """For people; one line."""
     parent: Name | None = None
     """The tenant above this one; its limits hold for all below it."""
-    price_book: Name | None = None
-    """The price book of its usage; without it, the one named `default`."""
     weight: Annotated[int, Field(strict=True, ge=1, le=65533)] = 1
     """Fair-share weight among siblings (Slurm's RawShares)."""
     members: tuple[Member, ...] = ()

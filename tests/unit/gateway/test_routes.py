@@ -161,6 +161,12 @@ ROUTES = [
     ("DELETE", "/v1/tenants/{id}"),
     ("GET", "/v1/whoami"),
     ("GET", "/v1/reports/usage"),
+    ("GET", "/v1/reports/cost"),
+    ("GET", "/v1/prices"),
+    ("GET", "/v1/prices/{id}"),
+    ("PUT", "/v1/prices/{id}"),
+    ("DELETE", "/v1/prices/{id}"),
+    ("GET", "/v1/prices/{id}/history"),
 ]
 OPEN = [("GET", "/v1/schemas/tenant")]
 
