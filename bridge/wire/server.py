@@ -57,7 +57,7 @@ class Server:
 
     def serve_forever(self) -> None:
         """Serve until `shutdown` is called from another thread."""
-        self._listener.serve_forever(poll_interval=0.2)
+        self._listener.serve_forever(poll_interval=None)  # type: ignore[arg-type] # selectors take None
 
     def start(self) -> None:
         """Serve in a daemon thread."""
@@ -65,6 +65,10 @@ class Server:
 
     def shutdown(self) -> None:
         """Stop serving and remove the socket."""
+        # Linux reports a listening socket that is shut down as readable, which wakes `serve_forever`:
+        # it need not look every now and then whether it shall end.
+        with contextlib.suppress(OSError):
+            self._listener.socket.shutdown(socket.SHUT_RDWR)
         self._listener.shutdown()
         self._listener.server_close()
         self.path.unlink(missing_ok=True)

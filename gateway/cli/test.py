@@ -1,6 +1,6 @@
 """``sluice test``: what CI runs, in its order, with a summary at the end.
 
-Lint and unit tests run while the test stack comes up beside them; then contract, integration, faults
+Lint, unit and property tests run while the test stack comes up beside them; then contract, integration, faults
 and e2e run on it. The first stage that fails ends the run; the summary is printed in any case.
 """
 
@@ -66,7 +66,7 @@ def register(app: typer.Typer) -> None:
 def test(
     *,
     every: Annotated[bool, typer.Option("--all", help="Also the slow tests: long faults, scale.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Only lint and unit tests, without Docker.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only what needs no Docker: lint, types, unit, property.")] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="STAGE", help="Only this stage; may be repeated.")
     ] = None,
@@ -75,7 +75,7 @@ def test(
         str, typer.Option("--stack", envvar="SLUICE_TEST_STACK", help="Name of the test stack.")
     ] = TEST_STACK,
 ) -> None:
-    """Run all tests: lint, types, unit, then contract, integration and e2e on a stack of their own."""
+    """Run all tests: lint, types, unit, property, then contract, integration and e2e on a stack of their own."""
     plan = choose(full_plan(stack, every=every), quick=quick, only=tuple(only or ()), keep=keep)
     console = Console(soft_wrap=True)
     logs = CHECKOUT / ".sluice" / "test-logs" / stack
@@ -109,7 +109,11 @@ def full_plan(stack: str, *, every: bool) -> Plan:
     )
     apart = tuple(f"--ignore={path}" for path in faults)
     return Plan(
-        alone=(*CHECKS, suite("unit", "tests/unit", workers=cores)),
+        alone=(
+            *CHECKS,
+            suite("unit", "tests/unit", workers=cores),
+            suite("property", "tests/property", workers=cores),
+        ),
         beside=Stage("up", (launcher, "up", "--stack", stack, "--demo")),
         on_stack=(
             suite("contract", "tests/contract", workers=min(4, 2 * cores)),
@@ -152,6 +156,8 @@ class Runner:
             "SLUICE_TEST_ALL": "1" if every else "0",
             "SLUICE_TEST_UP_LOG": str(logs / "up.log"),
             "PYTHONUNBUFFERED": "1",
+            # Without bytecode each worker compiles the tests anew: more work than the tests themselves.
+            "PYTHONDONTWRITEBYTECODE": "",
             "COLUMNS": "120",
         }
 
@@ -191,7 +197,7 @@ class Runner:
 
     def _show_failure(self, outcome: Outcome) -> None:
         self._print(tail(outcome.log, 64 * 1024)[-FAILED_LINES:])
-        if outcome.stage.name in {stage.name for stage in CHECKS} | {"unit"}:
+        if outcome.stage.name in {stage.name for stage in CHECKS} | {"unit", "property"}:
             return
         for saved in container_tails(self.stack, LABEL_STACK, lines=500, into=self.logs):
             if any(saved.stem.endswith(f"-{part}") for part in TALKATIVE):

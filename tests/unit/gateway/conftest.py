@@ -2,13 +2,16 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import structlog
+from fastapi import FastAPI
+from sqlmodel import Session
 
 from bridge.errors import Denied, InputError, NotFound, Unavailable
 from bridge.slurm.fake import FakeSlurm
@@ -20,7 +23,8 @@ from gateway.config import Settings
 from gateway.directory import TenantSource
 from gateway.store import keys
 from gateway.store.engine import Store
-from tests.unit.gateway.rig import Clock, FixedTenants, database, fake_slurm
+from tests.support.database import database
+from tests.unit.gateway.rig import Clock, FixedTenants, fake_slurm
 
 USERS = {"ada": False, "bela": False, "chen": False, "root": True}
 
@@ -84,6 +88,42 @@ class World:
         return self.clients[user]
 
 
+class Makes:
+    """Makes the parts of whichever test runs: one application, which costs much to build, serves all."""
+
+    def __init__(self) -> None:
+        self.parts: Callable[[], Parts] | None = None
+
+    def __call__(self) -> Parts:
+        assert self.parts
+        return self.parts()
+
+
+@cache
+def _application(max_body_bytes: int) -> tuple[FastAPI, Makes]:
+    makes = Makes()
+    return create_app(makes, max_body_bytes=max_body_bytes), makes
+
+
+def served(parts: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
+    """The application, over these parts from its next start on."""
+    app, makes = _application(max_body_bytes)
+    makes.parts = parts
+    return app
+
+
+def make_keys(store: Store, now: datetime) -> dict[str, str]:
+    """A key for each of `USERS`, in one transaction; returns the secrets."""
+    made = {user: new_key(user, label="test", admin=admin, now=now) for user, admin in USERS.items()}
+
+    def add(session: Session) -> None:
+        for key, _secret in made.values():
+            keys.add(session, key=key)
+
+    store.write_now(add)
+    return {user: secret for user, (_key, secret) in made.items()}
+
+
 WorldMaker = Callable[..., AbstractAsyncContextManager[World]]
 
 
@@ -99,11 +139,8 @@ def world(tmp_path: Path) -> WorldMaker:
         store, clock, files = Store.open(settings.database_url), Clock(), FakeFiles()
         fixed = FixedTenants()
         slurm = fake_slurm(clock)
-        secrets = {}
-        for user, admin in USERS.items():
-            key, secrets[user] = new_key(user, label="test", admin=admin, now=clock())
-            store.write_now(partial(keys.add, key=key))
-        app = create_app(
+        secrets = make_keys(store, clock())
+        app = served(
             lambda: compose(
                 settings,
                 store=store,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ulid import ULID
@@ -20,7 +17,6 @@ from bridge.slurm.fake import FakeSlurm
 from gateway.directory import Directory, Documents, TenantState
 from gateway.metrics import Metrics
 from gateway.store.engine import Store
-from gateway.store.schema import migrate
 from gateway.submit.flow import Submitter
 from gateway.submit.map import Place, Submission
 from gateway.submit.read import Reader
@@ -86,20 +82,6 @@ def fake_slurm(clock: Callable[[], datetime]) -> FakeSlurm:
     slurm.add_tenant("astro", users=("ada", "bela"), qos=("training", "batch", "production-astro"))
     slurm.add_tenant("genomics", users=("chen",))
     return slurm
-
-
-@cache
-def _template() -> bytes:
-    """A migrated database; migrating costs too much to be done for each test."""
-    with tempfile.TemporaryDirectory() as folder:
-        migrate(f"sqlite:///{folder}/template.db")
-        return Path(folder, "template.db").read_bytes()
-
-
-def database(folder: Path) -> str:
-    path = folder / "gateway.db"
-    path.write_bytes(_template())
-    return f"sqlite:///{path}"
 
 
 @dataclass

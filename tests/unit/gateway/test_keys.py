@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway import keys
-from tests.unit.gateway.rig import database
+from tests.support.database import database
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from gateway.store.engine import Store
 from gateway.store.jobs import Filter, Visible
 from gateway.store.tables import JobRow
 from gateway.track.record import JobNumber, JobRecord, id_of
+from tests.support.database import database
 from tests.support.effort import examples
-from tests.unit.gateway.rig import database
 
 T0 = datetime(2026, 11, 30, 12, tzinfo=UTC)
 

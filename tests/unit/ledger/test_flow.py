@@ -3,68 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from bridge.errors import Unavailable
 from bridge.job import AccountingRow, BaseState
-from gateway.ledger.amounts import NO_USAGE, Payer, Usage
-from gateway.ledger.balance import Entry, balance, settle
-from gateway.ledger.charge import RunKey, charge_of
-from gateway.ledger.flow import Ledger
-from gateway.ledger.period import period_of, zone_of
-from gateway.ledger.report import Query, Report, by_of
+from gateway.ledger.amounts import NO_USAGE, Usage
+from gateway.ledger.charge import RunKey
 from gateway.store import entries as stored
-from gateway.store.engine import Store
-from tests.support.effort import examples
+from tests.unit.ledger.books import Books, opened
 from tests.unit.ledger.rows import at, run, seconds
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Books:
-    """A ledger, called as from synchronous code."""
-
-    store: Store
-    ledger: Ledger
-
-    def take(self, *rows: AccountingRow) -> int:
-        return asyncio.run(self.ledger.take(rows))
-
-    def complete(self, as_of: str, *live: int, known: bool = True) -> None:
-        asyncio.run(
-            self.ledger.complete(cluster="sluice", as_of=at(as_of), live=frozenset(live) if known else None)
-        )
-
-    def report(
-        self,
-        start: str = "2026-11-01",
-        end: str = "2026-12-01",
-        *,
-        by: str = "tenant",
-        zone: str = "UTC",
-        tenants: frozenset[str] | None = None,
-    ) -> Report:
-        period = period_of(start, end, zone_of(zone), now=NOW)
-        return asyncio.run(self.ledger.report(Query(period, by_of(by), tenants)))
-
-    def figures(self, start: str = "2026-11-01", end: str = "2026-12-01", **how: str) -> dict[str, int]:
-        return {"/".join(row.keys): row.usage.gpu_s for row in self.report(start, end, **how).rows}  # type: ignore[arg-type]
-
-
 @pytest.fixture
-def books(tmp_path: Path, fresh_database: Callable[[Path], str]) -> Iterator[Books]:
-    store = Store.open(fresh_database(tmp_path))
-    yield Books(store, Ledger(store=store, clock=lambda: NOW))
-    store.close()
+def books(tmp_path: Path) -> Iterator[Books]:
+    with opened(tmp_path) as books:
+        yield books
 
 
 # Rows in.
@@ -336,84 +297,3 @@ def test_a_report_is_as_old_as_the_slowest_cluster(books: Books) -> None:
     books.complete("11-03 10:30")
     asyncio.run(books.ledger.complete(cluster="other", as_of=at("11-02 10:30"), live=None))
     assert books.report().as_of == at("11-02 10:30")
-
-
-# The fast way against the definition, through SQL.
-
-TRES = st.sampled_from(
-    [
-        "cpu=8,mem=16384M,node=1,billing=208,gres/gpu=2,gres/gpu:h100=2",
-        "cpu=3,mem=7M,node=2,billing=5,gres/gpu=3,gres/gpu:h100=1,gres/gpu:a100=2",
-        "cpu=5,mem=11M,node=1,billing=5",
-    ]
-)
-BEGIN = at("11-01 00:00")
-
-
-@st.composite
-def some_row(draw: st.DrawFn) -> AccountingRow:
-    start = BEGIN + timedelta(seconds=draw(st.integers(0, 6 * 86_400)))
-    length_s = draw(st.one_of(st.integers(0, 7200), st.integers(0, 5 * 86_400)))
-    row = run(index=draw(st.integers(1, 6)), tres=draw(TRES))
-    return replace(
-        row,
-        started_at=start,
-        ended_at=start + timedelta(seconds=length_s),
-        suspended_s=draw(st.sampled_from([0, 0, 601])),
-        account=draw(st.sampled_from(["astro", "robotics"])),
-        admin_comment=draw(st.sampled_from(["", "sluice:http:X"])),
-    )
-
-
-def expected(rows: Sequence[AccountingRow], lo_s: int, hi_s: int) -> dict[Payer, Usage]:
-    by_run: dict[str, tuple[Entry, ...]] = {}
-    for row in rows:
-        present = by_run.get(row.db_index, ())
-        by_run[row.db_index] = (*present, *settle(present, charge_of(row)))
-    return balance([entry for entries in by_run.values() for entry in entries], lo_s, hi_s)
-
-
-def one_after_the_other(session: Session, rows: Sequence[AccountingRow]) -> None:
-    """Empty the ledger, then take each row by itself, as if it came in a scan of its own."""
-    for table in reversed(SQLModel.metadata.sorted_tables):
-        session.execute(table.delete())
-    for row in rows:
-        stored.take(session, {RunKey(row.cluster, row.db_index): charge_of(row)}, now=NOW)
-
-
-@pytest.fixture(scope="module")
-def one_ledger(
-    tmp_path_factory: pytest.TempPathFactory, fresh_database: Callable[[Path], str]
-) -> Iterator[Books]:
-    """One file for all examples of the property below."""
-    store = Store.open(fresh_database(tmp_path_factory.mktemp("ledger")))
-    yield Books(store, Ledger(store=store, clock=lambda: NOW))
-    store.close()
-
-
-MIDNIGHT = 86_400
-
-
-@settings(max_examples=examples(12))
-@given(
-    rows=st.lists(some_row(), min_size=1, max_size=12),
-    lo=st.integers(0, 8 * MIDNIGHT),
-    length=st.integers(1, 4 * MIDNIGHT),
-    zone=st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kolkata", "America/New_York"]),
-    step=st.sampled_from(["", ",day", ",month"]),
-)
-@example(rows=[run("11-03 00:00", "11-04 00:00")], lo=2 * MIDNIGHT, length=MIDNIGHT, zone="UTC", step=",day")
-def test_reports_are_exactly_what_the_definition_says(
-    one_ledger: Books, rows: list[AccountingRow], lo: int, length: int, zone: str, step: str
-) -> None:
-    one_ledger.store.write_now(lambda session: one_after_the_other(session, rows))
-    start, end = BEGIN + timedelta(seconds=lo), BEGIN + timedelta(seconds=lo + length)
-    by = "tenant,user,class,flavor,door" + step
-    report = one_ledger.report(start.isoformat(), end.isoformat(), by=by, zone=zone)
-    wanted = expected(rows, int(start.timestamp()), int(end.timestamp()))
-    found: dict[Payer, Usage] = {}
-    for row_ in report.rows:
-        payer = Payer(*row_.keys[:5])
-        found[payer] = found.get(payer, NO_USAGE) + replace(row_.usage, runs=0)
-    assert found == {payer: replace(usage, runs=0) for payer, usage in wanted.items()}
-    assert report.total == sum(wanted.values(), NO_USAGE)

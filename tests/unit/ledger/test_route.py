@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from gateway.auth import Principal, current
 from gateway.ledger.flow import Ledger
 from gateway.routes import reports
 from gateway.store.engine import Store
+from tests.support.database import database
 from tests.unit.ledger.rows import at, run
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -26,13 +28,19 @@ ADA = Principal(user="ada", tenants={"astro": "member"})
 ROOT = Principal(user="root", admin=True)
 
 
+@cache
+def app() -> FastAPI:
+    app = FastAPI()
+    problems.install(app)
+    app.include_router(reports.router)
+    return app
+
+
 class Door:
     """The route, asked as somebody."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._app = FastAPI()
-        problems.install(self._app)
-        self._app.include_router(reports.router)
+        self._app = app()
         self._app.state.parts = SimpleNamespace(ledger=ledger, clock=lambda: NOW)
 
     def get(self, caller: Principal = ADA, accept: str = "*/*", **query: str) -> httpx.Response:
@@ -46,8 +54,8 @@ class Door:
 
 
 @pytest.fixture
-def door(tmp_path: Path, fresh_database: Callable[[Path], str]) -> Iterator[Door]:
-    store = Store.open(fresh_database(tmp_path))
+def door(tmp_path: Path) -> Iterator[Door]:
+    store = Store.open(database(tmp_path))
     ledger = Ledger(store=store, clock=lambda: NOW)
     rows = [
         run(index=1),
@@ -136,8 +144,8 @@ def test_bad_input_is_one_sentence(door: Door, query: dict[str, str], words: str
     assert "\n" not in answer.json()["detail"]
 
 
-def test_a_runaway_is_named_beside_the_rows(tmp_path: Path, fresh_database: Callable[[Path], str]) -> None:
-    store = Store.open(fresh_database(tmp_path))
+def test_a_runaway_is_named_beside_the_rows(tmp_path: Path) -> None:
+    store = Store.open(database(tmp_path))
     ledger = Ledger(store=store, clock=lambda: NOW)
     asyncio.run(ledger.take([run(end=None, state=BaseState.RUNNING)]))
     asyncio.run(ledger.complete(cluster="sluice", as_of=at("11-03 10:30"), live=frozenset({101})))

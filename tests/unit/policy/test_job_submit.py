@@ -169,16 +169,3 @@ def test_users_words_with_percent_signs_are_not_a_format(rules: LuaRules) -> Non
     _code, _desc, sentence = rules.submit(Request(user="ada", account="%s%d", partition="a%s"))
     assert sentence is not None
     assert "(unreadable)" in sentence
-
-
-def test_a_thousand_tenants_of_twenty_are_judged_by_one_table(rules: LuaRules) -> None:
-    rules.load(table_of(worlds.many_tenants(1000, members=20), worlds.pool()))
-    run = rules.lua.eval("""function(count)
-        for number = 1, count do
-            local desc = { user_name = "user-" .. number % 1000 .. "-7", user_id = 20000, min_nodes = 2,
-                tres_per_node = "gres/gpu:2", time_limit = 4294967294 }
-            assert(slurm_job_submit(desc, {}, 20000) == 0)
-            assert(desc.account == "tenant-" .. number % 1000)
-        end
-    end""")
-    run(1000)

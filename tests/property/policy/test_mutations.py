@@ -20,9 +20,9 @@ from bridge.policy import gpus as gpus_module
 from bridge.policy.decide import decide
 from bridge.policy.request import Request, Verdict
 from bridge.policy.table import PolicyTable
+from tests.property.policy.test_two_copies import as_recorded, assert_alike, changed_alike
 from tests.unit.policy import worlds
 from tests.unit.policy.lua_rules import SOURCE, LuaRules
-from tests.unit.policy.test_two_copies import as_recorded, assert_alike, changed_alike
 
 Corpus = list[tuple[PolicyTable, list[tuple[Request, Verdict]]]]
 
