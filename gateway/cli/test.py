@@ -1,7 +1,7 @@
 """``sluice test``: what CI runs, in its order, with a summary at the end.
 
-Lint, unit and property tests run while the test stack comes up beside them; then contract, integration, faults
-and e2e run on it. The first stage that fails ends the run; the summary is printed in any case.
+Lint, unit and property tests run while the test stack comes up beside them; then contract, integration,
+faults and e2e run on it. The first stage that fails ends the run; the summary is printed in any case.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def register(app: typer.Typer) -> None:
 def test(
     *,
     every: Annotated[bool, typer.Option("--all", help="Also the slow tests: long faults, scale.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Only what needs no Docker: lint, types, unit, property.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only what needs no Docker: lint, types, unit, property.")
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="STAGE", help="Only this stage; may be repeated.")
     ] = None,
@@ -75,7 +77,7 @@ def test(
         str, typer.Option("--stack", envvar="SLUICE_TEST_STACK", help="Name of the test stack.")
     ] = TEST_STACK,
 ) -> None:
-    """Run all tests: lint, types, unit, property, then contract, integration and e2e on a stack of their own."""
+    """Run all tests: lint, types, unit, property; contract, integration and e2e on a stack of their own."""
     plan = choose(full_plan(stack, every=every), quick=quick, only=tuple(only or ()), keep=keep)
     console = Console(soft_wrap=True)
     logs = CHECKOUT / ".sluice" / "test-logs" / stack

@@ -101,6 +101,7 @@ def test_stages_can_be_chosen() -> None:
         "types",
         "imports",
         "unit",
+        "property",
     ]
     assert [stage.name for stage in choose(plan, quick=False, only=("e2e",), keep=False).stages()] == [
         "up",
