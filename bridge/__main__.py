@@ -6,11 +6,15 @@ import logging
 import signal
 import sys
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import structlog
 
-from bridge.compose import compose
+from bridge.compose import Bridge, compose
 from bridge.config import BridgeConfig
+
+if TYPE_CHECKING:
+    from bridge.compose_cluster import ClusterBridge
 
 
 def configure_logs() -> None:
@@ -31,14 +35,20 @@ def configure_logs() -> None:
 def main() -> None:
     """Run until SIGTERM or SIGINT."""
     configure_logs()
-    bridge = compose(BridgeConfig())
+    config = BridgeConfig()
+    if config.source == "resources" and config.cluster is not None:
+        from bridge.compose_cluster import compose_cluster  # only here is the Kubernetes client needed
+
+        bridge: Bridge | ClusterBridge = compose_cluster(config, config.cluster)
+    else:
+        bridge = compose(config)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         bridge.stop()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    bridge.run()
+    sys.exit(bridge.run() or 0)
 
 
 if __name__ == "__main__":

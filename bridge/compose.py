@@ -76,13 +76,14 @@ class Bridge:
     server: Server
     loop: Loop
 
-    def run(self) -> None:
+    def run(self) -> int:
         """Serve and reconcile until `stop` is called from another thread or a signal handler."""
         self.server.start()
         try:
             self.loop.run()
         finally:
             self.server.shutdown()
+        return 0
 
     def stop(self) -> None:
         """Let `run` end."""

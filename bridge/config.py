@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bridge import wellknown
 from bridge.policy.pool import NO_ALIASES, Aliases
 
 _SHIPPED_SCRIPT = Path(__file__).parents[1] / "slurm-conf" / "job_submit.lua"
+
+
+class ClusterConfig(BaseModel):
+    """What a bridge in a Kubernetes cluster needs besides; as JSON in ``SLUICE_BRIDGE_CLUSTER``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    namespace: str
+    """The bridge's own: its Lease, its ConfigMaps and its pod are there."""
+    pod: str
+    """The pod's name, unique among those that stand for the lease."""
+    name: str = "sluice"
+    """Begins the names of Lease and ConfigMaps."""
+    port: int = Field(default=7443, ge=0, le=65535)
+    certificate: Path = Path("/run/sluice/bridge-tls/tls.crt")
+    key: Path = Path("/run/sluice/bridge-tls/tls.key")
+    audience: str = "sluice-bridge"
+    """Tokens of callers must be for it."""
+    callers: dict[str, tuple[str, ...]] = {}
+    """ServiceAccount (``NAMESPACE:NAME``) to the operations that it may ask; ``*`` is all."""
+    wait_for_slurmctld_s: float = Field(default=20.0, ge=0)
+    """How long a new user may take to reach slurmctld's pod; 0 where nothing fetches files there."""
+    lease_s: int = Field(default=15, ge=3)
+    probe_port: int = Field(default=8081, ge=0, le=65535)
+    gpu_resources: tuple[str, ...] = ("nvidia.com/gpu",)
+    member_role: str = "edit"
+    manager_role: str = "admin"
+    user_prefix: str = ""
+    """Stands before user names where the API server's OIDC settings put one."""
 
 
 class BridgeConfig(BaseSettings):
@@ -20,6 +50,10 @@ class BridgeConfig(BaseSettings):
 
     socket: Path = Path(wellknown.BRIDGE_SOCKET)
     agent_socket: Path = Path(wellknown.AGENT_SOCKET)
+    source: Literal["folder", "resources"] = "folder"
+    """Where tenant documents come from: files, or custom resources of a Kubernetes cluster."""
+    cluster: ClusterConfig | None = None
+    """Set with source ``resources``."""
     tenants_dir: Path = Path(wellknown.TENANTS_DIR)
     users_dir: Path = Path(wellknown.USERS_DIR)
     policy_dir: Path = Path(wellknown.POLICY_DIR)
@@ -35,3 +69,9 @@ class BridgeConfig(BaseSettings):
     """First pause after a failed pass; doubled up to `interval_s`."""
     stale_s: float = Field(default=120.0, gt=0)
     """Age of the last good pass above which the bridge isn't healthy."""
+
+    @model_validator(mode="after")
+    def _cluster_is_known(self) -> Self:
+        if self.source == "resources" and self.cluster is None:
+            raise ValueError("source resources needs cluster, as JSON: namespace and pod at least")
+        return self

@@ -19,6 +19,7 @@ from bridge.tenants.changes import document_revision
 from bridge.tenants.flow import Preview, Tenants
 from bridge.tenants.importing import imported
 from bridge.tenants.plan import Action
+from bridge.tenants.published import Published
 from bridge.tenants.source import Text, parse_all
 from bridge.wire import Handler
 
@@ -26,8 +27,10 @@ Answer = Mapping[str, Any]
 Result = TypeVar("Result")
 
 
-def handlers(*, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat) -> Mapping[str, Handler]:
-    """Return the operations by name."""
+def handlers(
+    *, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat, published: Published | None = None
+) -> Mapping[str, Handler]:
+    """Return the operations by name; `published` are the files for pods, where there are pods."""
     documents = DocumentOperations(tenants)
 
     def health(_args: Mapping[str, Any]) -> Answer:
@@ -39,7 +42,15 @@ def handlers(*, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat) -> Mapping
         done = imported(slurm.accounting_state(), pool, known=known)
         return {"documents": [asdict(text) for text in done.documents], "notes": list(done.notes)}
 
+    def files(args: Mapping[str, Any]) -> Answer:
+        have = args.get("have")
+        if published is None or not isinstance(have, Mapping):
+            raise InputError("have must be a map of file names to ETags, and this bridge must serve pods")
+        changed = published.changed(caller=str(args.get("caller") or ""), have=have)
+        return {name: content.data for name, content in changed.items()}
+
     return {
+        "files": files,
         "import": found,
         "tenants": documents.show,
         "document": documents.document,

@@ -49,6 +49,7 @@ class Carrier:
         new = self._new_users(wanted)
         if self._users.write(wanted.uids, full_names(wanted.documents)):
             actions += new
+        self._users.settle()  # slurmctld looks a user up when it hears of the association, and not again
         steps = self._plan(wanted, live={})
         self._put(steps)
         actions += [action for action in steps.actions if action.verb in ("create", "change")]

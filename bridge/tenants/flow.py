@@ -33,7 +33,7 @@ from bridge.tenants.changes import (
 )
 from bridge.tenants.plan import Action
 from bridge.tenants.policy_files import PolicyFiles
-from bridge.tenants.source import Folder, Text, parse_all, refuse
+from bridge.tenants.source import Source, Text, parse_all, refuse
 from bridge.tenants.users import UserFiles, allocate
 
 _log = structlog.get_logger(__name__)
@@ -91,7 +91,7 @@ class Tenants:
         self,
         *,
         slurm: Slurm,
-        folder: Folder,
+        folder: Source,
         users: UserFiles,
         policy: PolicyFiles,
         aliases: Aliases = NO_ALIASES,
@@ -188,6 +188,10 @@ class Tenants:
     def history(self, name: str | None = None, *, limit: int = 100) -> tuple[Entry, ...]:
         """Return the changes of documents, newest first."""
         return self._audit.entries(name, limit=limit)
+
+    def check(self, before: Sequence[Text], after: Sequence[Text]) -> None:
+        """Raise what putting `after` in the place of `before` would raise; nothing is changed."""
+        self._check(before, after)
 
     def reconcile(self) -> tuple[Action, ...]:
         """Bring Slurm, users and table to what the folder says; returns what had drifted.

@@ -12,7 +12,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import yaml
 from pydantic import ValidationError
@@ -142,6 +142,25 @@ def faults_of(error: TenantError) -> tuple[PoolFault, ...]:
     errors = error.details.get("errors")
     found = errors if isinstance(errors, list) else []
     return tuple(PoolFault(one["file"], one["path"], one["message"]) for one in found)
+
+
+class Source(Protocol):
+    """Where documents are kept: `Folder`, or custom resources (`bridge.tenants.resources`)."""
+
+    path: Path
+    """Folder of the audit log."""
+
+    def texts(self) -> tuple[Text, ...]:
+        """Return all documents, by name."""
+        ...
+
+    def write(self, documents: Mapping[str, str]) -> None:
+        """Write documents, file name to text."""
+        ...
+
+    def remove(self, files: Iterable[str]) -> None:
+        """Remove documents; raises `NotFound` for one that isn't there."""
+        ...
 
 
 class Folder:

@@ -143,11 +143,18 @@ class UserFiles:
 
     def write(self, uids: Mapping[str, int], names: Mapping[str, str]) -> bool:
         """Write registry and files, passwd last; returns whether anything changed."""
-        self.registry.parent.mkdir(parents=True, exist_ok=True)
+        changed = self.register(uids)
         self.users_dir.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(dict(sorted(uids.items(), key=lambda item: item[1])), indent=1) + "\n"
-        changed = replace_file(self.registry, text.encode())
         files = render(uids, names)
         changed |= replace_file(self.users_dir / "shadow", files.shadow.encode(), mode=0o600)
         changed |= replace_file(self.users_dir / "group", files.group.encode())
         return replace_file(self.users_dir / "passwd", files.passwd.encode()) or changed
+
+    def register(self, uids: Mapping[str, int]) -> bool:
+        """Keep who has which uid, before anybody is told; returns whether anything was new."""
+        self.registry.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(dict(sorted(uids.items(), key=lambda item: item[1])), indent=1) + "\n"
+        return replace_file(self.registry, text.encode())
+
+    def settle(self) -> None:
+        """Wait until slurmctld has the files; nothing to do where it shares the folder."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import select
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bridge.errors import OutcomeUnknown, Unavailable
 from bridge.wire.frame import ConnectionLost, raise_error, receive_frame, send_frame
+from bridge.wire.secure import SCHEME, Address
 
 
 class Client:
@@ -18,7 +21,7 @@ class Client:
     Parameters
     ----------
     path
-        The server's socket.
+        The server's socket, or an address of `bridge.wire.secure` (``tls://...``).
     part
         The server's name in sentences (`slurm-agent`).
     """
@@ -26,6 +29,7 @@ class Client:
     def __init__(self, path: str, part: str, *, keep: int = 8) -> None:
         self.path = path
         self.part = part
+        self._address = Address.read(path) if path.startswith(SCHEME) else None
         self._idle: queue.LifoQueue[socket.socket] = queue.LifoQueue(maxsize=keep)
 
     def call(self, op: str, *, timeout_s: float = 30.0, **args: Any) -> Any:
@@ -110,6 +114,8 @@ class Client:
         else:
             sock.settimeout(timeout_s)
             return sock, False
+        if self._address is not None:
+            return self._address.connect(self.part, timeout_s), True
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(timeout_s)
         try:
@@ -148,6 +154,8 @@ def _last_word(sock: socket.socket) -> Mapping[str, Any] | None:
 
 
 def _closed_by_peer(sock: socket.socket) -> bool:
+    if isinstance(sock, ssl.SSLSocket):  # which can't be peeked into; nothing is to be read between calls
+        return bool(sock.pending() or select.select([sock], [], [], 0)[0])
     # Python waits for the socket's time-out before it calls recv, MSG_DONTWAIT or not: so none here.
     timeout_s = sock.gettimeout()
     sock.setblocking(False)

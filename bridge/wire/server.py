@@ -80,30 +80,32 @@ class Server:
                 send_frame(sock, error_frame(Denied(f"uid {uid} may not speak to {self.path.name}")))
                 return
             while (request := receive_frame(sock)) is not None:
-                self._answer(sock, request)
+                answer(sock, request, self.handlers)
 
-    def _answer(self, sock: socket.socket, request: Mapping[str, Any]) -> None:
-        op = str(request.get("op"))
-        try:
-            handler = self.handlers.get(op)
-            if handler is None:
-                raise InputError(f"unknown operation {op!r}", op=op)
-            args = request.get("args") or {}
-            if not isinstance(args, dict):
-                raise InputError(f"args of {op} must be a map", op=op)
-            result = handler(args)
-            if isinstance(result, Iterator):
-                for item in result:
-                    send_frame(sock, {"item": item})
-                result = None
-            send_frame(sock, {"done": result})
-        except SluiceError as error:
-            send_frame(sock, error_frame(error))
-        except (ConnectionLost, TimeoutError):
-            raise
-        except Exception:  # noqa: BLE001 - the last line of defence of a server thread
-            _log.exception("handler failed", op=op)
-            send_frame(sock, error_frame(SluiceError(f"{op} failed inside; its log has the reason", op=op)))
+
+def answer(sock: socket.socket, request: Mapping[str, Any], handlers: Mapping[str, Handler]) -> None:
+    """Carry out one request and send what it gives."""
+    op = str(request.get("op"))
+    try:
+        handler = handlers.get(op)
+        if handler is None:
+            raise InputError(f"unknown operation {op!r}", op=op)
+        args = request.get("args") or {}
+        if not isinstance(args, dict):
+            raise InputError(f"args of {op} must be a map", op=op)
+        result = handler(args)
+        if isinstance(result, Iterator):
+            for item in result:
+                send_frame(sock, {"item": item})
+            result = None
+        send_frame(sock, {"done": result})
+    except SluiceError as error:
+        send_frame(sock, error_frame(error))
+    except (ConnectionLost, TimeoutError):
+        raise
+    except Exception:  # noqa: BLE001 - the last line of defence of a server thread
+        _log.exception("handler failed", op=op)
+        send_frame(sock, error_frame(SluiceError(f"{op} failed inside; its log has the reason", op=op)))
 
 
 def peer_uid(sock: socket.socket) -> int:
