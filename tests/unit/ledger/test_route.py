@@ -6,20 +6,18 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from bridge.job import BaseState
-from gateway import problems
 from gateway.auth import Principal, current
 from gateway.ledger.flow import Ledger
 from gateway.routes import reports
 from gateway.store.engine import Store
+from tests.support.application import application
 from tests.support.database import database
 from tests.unit.ledger.rows import at, run
 
@@ -28,19 +26,11 @@ ADA = Principal(user="ada", tenants={"astro": "member"})
 ROOT = Principal(user="root", admin=True)
 
 
-@cache
-def app() -> FastAPI:
-    app = FastAPI()
-    problems.install(app)
-    app.include_router(reports.router)
-    return app
-
-
 class Door:
     """The route, asked as somebody."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._app = app()
+        self._app = application(reports)
         self._app.state.parts = SimpleNamespace(ledger=ledger, clock=lambda: NOW)
 
     def get(self, caller: Principal = ADA, accept: str = "*/*", **query: str) -> httpx.Response:

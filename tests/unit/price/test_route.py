@@ -7,7 +7,7 @@ The world: November 2026 in UTC, 24-hour days. Tenant astro guarantees 2 h100 fr
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,10 +17,8 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
 from bridge.policy.tenant import Tenant
-from gateway import problems
 from gateway.auth import Principal, current
 from gateway.directory import Documents, Snapshot
 from gateway.ledger.flow import Ledger
@@ -28,6 +26,8 @@ from gateway.price.flow import Prices
 from gateway.routes import prices, reports
 from gateway.store import prices as stored
 from gateway.store.engine import Store
+from tests.support.application import application
+from tests.support.database import database
 from tests.unit.ledger.rows import at, run, seconds
 
 NOW = datetime(2026, 11, 4, 12, tzinfo=UTC)
@@ -62,10 +62,7 @@ class Door:
         )
         self.now = at("11-02 00:00")
         self.prices = Prices(store=store, directory=self.directory, clock=lambda: self.now)  # type: ignore[arg-type]
-        self._app = FastAPI()
-        problems.install(self._app)
-        self._app.include_router(reports.router)
-        self._app.include_router(prices.router)
+        self._app = application(reports, prices)
         self._app.state.parts = SimpleNamespace(
             ledger=Ledger(store=store), prices=self.prices, clock=lambda: NOW
         )
@@ -87,8 +84,8 @@ class Door:
 
 
 @pytest.fixture
-def door(tmp_path: Path, fresh_database: Callable[[Path], str]) -> Iterator[Door]:
-    store = Store.open(fresh_database(tmp_path))
+def door(tmp_path: Path) -> Iterator[Door]:
+    store = Store.open(database(tmp_path))
     door = Door(store)
     asyncio.run(door.prices.note_terms())
     ledger = Ledger(store=store, clock=lambda: NOW)
