@@ -14,10 +14,10 @@ from gateway import problems
 from gateway.compose import Parts, running
 from gateway.metrics import Metrics
 from gateway.requests import Around
-from gateway.routes import health, jobs, logs, prices, reports, schemas, scripts, tenants, whoami
+from gateway.routes import audit, health, jobs, keys, logs, prices, reports, schemas, scripts, tenants, whoami
 
-DESCRIPTION: Final = """One GPU pool, scheduled by Slurm. Send an API key as
-`Authorization: Bearer sluice_...`.
+DESCRIPTION: Final = """One GPU pool, scheduled by Slurm. Send an API key or a token of the
+site's sign-in as `Authorization: Bearer ...`.
 
 Errors are `application/problem+json` (RFC 9457): `type` ends in a stable code, `detail` is one sentence.
 A 503 carries Retry-After. Give a submission an `Idempotency-Key` to be able to repeat it.
@@ -50,7 +50,7 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
         lifespan=lifespan,
     )
     problems.install(app)
-    for module in (jobs, scripts, logs, tenants, reports, prices, whoami, schemas, health):
+    for module in (jobs, scripts, logs, tenants, reports, prices, whoami, keys, audit, schemas, health):
         app.include_router(module.router)
 
     def metrics() -> Metrics | None:

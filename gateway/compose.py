@@ -18,10 +18,12 @@ from ulid import ULID
 from bridge.slurm.client import AgentClient
 from bridge.slurm.port import Slurm
 from bridge.wire import Client
+from gateway.api_key import KeyRing
 from gateway.auth import Authenticator
 from gateway.config import Settings
 from gateway.directory import BridgeTenants, Directory, TenantSource
 from gateway.documents import TenantDocuments
+from gateway.key_desk import KeyDesk
 from gateway.ledger.flow import Ledger
 from gateway.logs import Logs
 from gateway.metrics import Metrics
@@ -50,6 +52,7 @@ class Parts:
     directory: Directory
     documents: TenantDocuments
     authenticator: Authenticator
+    key_desk: KeyDesk
     tracker: Tracker
     scan: AccountingScan
     submitter: Submitter
@@ -81,6 +84,8 @@ def compose(
     bridge = bridge or Client(settings.bridge_socket, "bridge")
     tenants = tenants or BridgeTenants(bridge)
     metrics = Metrics()
+    site = read_site(settings.site_file)
+    ring = KeyRing(store, clock=clock, cache_s=settings.key_cache_s)
     directory = Directory(tenants, slurm, clock=clock, pool_every_s=settings.pool_every_s)
     ledger = Ledger(store=store)
     tracker = Tracker(
@@ -95,7 +100,7 @@ def compose(
         cluster=lambda: tracker.mirror.cluster,
         homes_dir=settings.homes_dir,
         host=socket.gethostname(),
-        site_options=read_site(settings.site_file).options(),
+        site_options=site.options(),
     )
     reader = Reader(place, clock)
     submitter = Submitter(
@@ -118,7 +123,13 @@ def compose(
         files=files,
         directory=directory,
         documents=TenantDocuments(bridge),
-        authenticator=Authenticator(store, directory, clock=clock, cache_s=settings.key_cache_s),
+        authenticator=Authenticator(ring, site.oidc, directory),
+        key_desk=KeyDesk(
+            store,
+            ring,
+            clock=clock,
+            max_age=timedelta(days=settings.key_max_days) if settings.key_max_days else None,
+        ),
         tracker=tracker,
         scan=_scan(settings, slurm, tracker, ledger, clock),
         submitter=submitter,

@@ -54,6 +54,9 @@ class Settings(BaseSettings):
     key_cache_s: Seconds = 2.0
     """How long a key that was found is trusted: a revoked key ends within it."""
 
+    key_max_days: Annotated[float, Field(gt=0)] | None = None
+    """Longest life of an API key that is made over HTTP; without it, none."""
+
     readiness_remembered_s: Seconds = 1.0
     """How long an answer of /readyz is shared."""
 

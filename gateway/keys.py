@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from bridge.errors import InputError, SluiceError
-from gateway.auth import new_key
+from bridge.errors import InputError, NotFound, SluiceError
+from gateway.api_key import new_key
 from gateway.config import Settings
+from gateway.principal import grant_of
 from gateway.store import keys
+from gateway.store.audit import Action, Entry
 from gateway.store.engine import Store
 from gateway.store.keys import ApiKey
 from gateway.store.schema import migrate
@@ -41,7 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _create(store: Store, options: argparse.Namespace) -> None:
     now = datetime.now(UTC)
     expires_at = now + timedelta(days=options.days) if options.days else None
-    text = _add(store, options.user, label=options.label, admin=options.admin, expires_at=expires_at)
+    text = _add(
+        store,
+        options.user,
+        label=options.label,
+        scopes=["admin"] if options.admin else options.scope,
+        expires_at=expires_at,
+    )
     print(json.dumps({"user": options.user, "key": text}) if options.json else text)
 
 
@@ -51,9 +59,9 @@ def _ensure(store: Store, options: argparse.Namespace) -> None:
     for user in options.user:
         if options.renew:
             for key in _valid(store, user, options.label, now):
-                store.write_now(partial(keys.revoke, key_id=key.id, now=now))
+                _end(store, key, now)
         if not _valid(store, user, options.label, now):
-            made[user] = _add(store, user, label=options.label, admin=options.admin)
+            made[user] = _add(store, user, label=options.label, scopes=["admin"] if options.admin else [])
     print(json.dumps(made))
 
 
@@ -64,16 +72,48 @@ def _list(store: Store, options: argparse.Namespace) -> None:
 
 
 def _revoke(store: Store, options: argparse.Namespace) -> None:
-    store.write_now(partial(keys.revoke, key_id=options.id, now=datetime.now(UTC)))
+    key = store.read_now(partial(keys.get, key_id=options.id))
+    if key is None:
+        raise NotFound(f"there is no API key {options.id}; `python -m gateway.keys list` shows them")
+    if key.revoked_at is None:
+        _end(store, key, datetime.now(UTC))
     print(json.dumps({"revoked": options.id}))
 
 
-def _add(store: Store, user: str, *, label: str, admin: bool, expires_at: datetime | None = None) -> str:
+def _add(
+    store: Store, user: str, *, label: str, scopes: Sequence[str], expires_at: datetime | None = None
+) -> str:
     if not user or len(user) > 64 or any(character.isspace() for character in user):
         raise InputError(f"{user!r} is not a user's name; give the Linux user that jobs run as")
-    key, text = new_key(user, label=label, admin=admin, now=datetime.now(UTC), expires_at=expires_at)
-    store.write_now(partial(keys.add, key=key))
+    grant = grant_of(scopes) if scopes else None
+    key, text = new_key(user, label=label, grant=grant, now=datetime.now(UTC), expires_at=expires_at)
+    entry = _entry(key, "key.create", key.created_at, after={"user": user, "scopes": list(key.scopes)})
+    store.write_now(partial(keys.add, key=key, audit_entry=entry))
     return text
+
+
+def _end(store: Store, key: ApiKey, now: datetime) -> None:
+    entry = _entry(key, "key.revoke", now, before={"user": key.user, "scopes": list(key.scopes)})
+    store.write_now(partial(keys.revoke, key_id=key.id, now=now, audit_entry=entry))
+
+
+def _entry(
+    key: ApiKey,
+    action: Action,
+    now: datetime,
+    *,
+    before: dict[str, object] | None = None,
+    after: dict[str, object] | None = None,
+) -> Entry:
+    return Entry(
+        at=now,
+        user="root",
+        actor="command",
+        action=action,
+        object=key.id,
+        before=before,
+        after=after,
+    )
 
 
 def _valid(store: Store, user: str, label: str, now: datetime) -> list[ApiKey]:
@@ -86,7 +126,7 @@ def _shown(key: ApiKey, now: datetime) -> dict[str, object]:
         "id": key.id,
         "user": key.user,
         "label": key.label,
-        "admin": key.admin,
+        "scopes": list(key.scopes),
         "valid": key.valid(now),
         "created_at": key.created_at.isoformat(),
         "expires_at": key.expires_at.isoformat() if key.expires_at else None,
@@ -102,6 +142,12 @@ def _parser() -> argparse.ArgumentParser:
     create.add_argument("--user", required=True, help="Linux user that the key's jobs run as")
     create.add_argument("--label", default="", help="what the key is for")
     create.add_argument("--admin", action="store_true", help="may see and end every tenant's jobs")
+    create.add_argument(
+        "--scope",
+        action="append",
+        default=[],
+        help="read, submit, keys, admin or tenant=NAME; repeated (default: all that the user may)",
+    )
     create.add_argument("--days", type=float, help="days until it expires (default: never)")
     create.add_argument("--json", action="store_true")
     create.set_defaults(run=_create)

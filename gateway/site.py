@@ -1,9 +1,13 @@
 """The site's own settings of the HTTP door, one YAML file (``SLUICE_GATEWAY_SITE_FILE``).
 
-What flows in: the file. What flows out: `Site`. Today it names the options of the site's SPANK plugins::
+What flows in: the file. What flows out: `Site`: the options of the site's SPANK plugins, and its OIDC issuers
+(`gateway.oidc.settings`)::
 
     spank_options:
       - {plugin: pyxis, option: container-image, argument: required, about: image to run in}
+    oidc:
+      issuers:
+        - {issuer: "https://login.example.org", audience: [sluice], user: {claim: preferred_username}}
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from bridge.errors import InputError
 from bridge.sbatch import SiteOption
 from bridge.sbatch.getopt import Argument
 from bridge.sbatch.options import OPTIONS
+from gateway.oidc.settings import Oidc
 
 _OWN: Final = frozenset(option.name for option in OPTIONS)
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
@@ -40,6 +45,7 @@ class Site(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     spank_options: tuple[SpankOption, ...] = ()
+    oidc: Oidc = Oidc()
 
     def options(self) -> tuple[SiteOption, ...]:
         """Return the options as the parser takes them."""

@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic.config import JsonDict
 
 from bridge.policy.grants import Budget, Classes, Count, Document, FlavorGrant, JobClass, Limits
+from bridge.policy.identity import USER_NAME, Identity, PosixGroup, Role, Service, UserName
 from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
 __all__ = [
@@ -27,11 +28,12 @@ __all__ = [
     "Limits",
     "Member",
     "Mode",
+    "PosixGroup",
     "Role",
+    "Service",
     "Tenant",
 ]
 
-Role = Literal["member", "manager"]
 Mode = Literal["observe", "warn", "enforce"]
 """What the rules do with a job that they refuse; below `enforce` a job goes on as it was asked."""
 
@@ -52,9 +54,6 @@ MAX_DISPLAY: Final = 200
 """Characters of a display name."""
 
 Name = Annotated[str, StringConstraints(pattern=TENANT_NAME)]
-USER_NAME: Final = r"^[a-z_][a-z0-9_-]{0,30}$"
-UserName = Annotated[str, StringConstraints(pattern=USER_NAME)]
-"""A Linux user name as useradd accepts it, at most 31 characters."""
 Uid = Annotated[int, Field(strict=True, ge=FIRST_TENANT_UID, le=LAST_TENANT_UID)]
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 """A DNS label, as Kubernetes names namespaces."""
@@ -90,8 +89,10 @@ class Member(Document):
     """Fixed uid; without it the bridge gives one from its range and never gives it again."""
     role: Role = "member"
     """A manager may end the tenant's jobs."""
-    subject: str | None = None
-    """OIDC subject, when it isn't the user name."""
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = None
+    """OIDC subject: tokens with it are this user's."""
+    issuer: str | None = None
+    """The issuer of `subject`, as tokens have it in `iss`; needed where a site has several issuers."""
     default: Annotated[bool, Field(strict=True)] = False
     """Of several tenants this is the user's default; without a mark, the first by name."""
 
@@ -116,6 +117,12 @@ class Tenant(Document):
     """Fair-share weight among siblings (Slurm's RawShares)."""
     members: tuple[Member, ...] = ()
     """The people; the same user may be a member of several tenants."""
+    identity: Identity = "local"
+    """Where `members` come from: local, Sluice makes the users; nss, the site's directory has them."""
+    groups: tuple[PosixGroup, ...] = ()
+    """Groups of the site's directory whose members are members, too; they are looked up again and again."""
+    services: tuple[Service, ...] = ()
+    """Programs that submit with tokens of a Kubernetes cluster or another OIDC issuer."""
     flavors: Annotated[
         dict[FlavorName, FlavorGrant], Field(json_schema_extra={"additionalProperties": False})
     ] = {}  # noqa: RUF012 - pydantic copies it
@@ -174,6 +181,7 @@ class Tenant(Document):
         doubled = sorted({user for user in users if users.count(user) > 1})
         if doubled:
             raise ValueError(f"members names {', '.join(doubled)} twice; keep one entry each")
+        self._check_identity(users)
         if "production" in self.classes.allowed and not any(
             grant.guarantee for grant in self.flavors.values()
         ):
@@ -182,6 +190,16 @@ class Tenant(Document):
                 " guarantee; give one or take production out"
             )
         return self
+
+    def _check_identity(self, users: list[str]) -> None:
+        names = [group.group for group in self.groups]
+        if len(set(names)) < len(names):
+            raise ValueError("groups names a group twice; keep one entry each")
+        strangers = sorted({service.user for service in self.services} - set(users))
+        if strangers and not self.groups:
+            raise ValueError(f"services run as {', '.join(strangers)}, who is no member; add it to members")
+        if self.identity == "nss" and any(member.uid is not None for member in self.members):
+            raise ValueError("identity nss takes uids from the site's directory; leave members[].uid out")
 
     @property
     def adopts(self) -> bool:

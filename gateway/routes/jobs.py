@@ -18,6 +18,7 @@ from gateway.auth import Caller, Principal
 from gateway.compose import Parts
 from gateway.ledger.amounts import Payer, Rates
 from gateway.price.estimate import Cost, Holding
+from gateway.routes.recording import record as noted
 from gateway.routes.submission import BODY, Asked
 from gateway.schemas.v1.cursor import cursor_of, job_before
 from gateway.schemas.v1.job import Job, JobPage, job_of
@@ -59,7 +60,9 @@ async def submit_job(
     """Submit a batch script, as JSON or as the body itself, to run as the caller's Linux user."""
     if idempotency_key is not None and not _KEY.match(idempotency_key):
         raise InputError("Idempotency-Key takes 1 to 255 visible ASCII characters", header="Idempotency-Key")
-    accepted = await _parts(request).submitter.submit(submission, user=caller.user, key=idempotency_key)
+    accepted = await _parts(request).submitter.submit(
+        submission, user=caller.user, key=idempotency_key, caller=caller
+    )
     response.status_code = 201 if accepted.created else 200
     response.headers["Location"] = f"/v1/jobs/{accepted.job.id}"
     return job_of(accepted.job)
@@ -122,6 +125,15 @@ async def cancel_job(request: Request, caller: Caller, job: str) -> Job:
     if newest and newest[0].id != record.id:
         # slurmctld lost it (a crash before its state was saved) and gave the number to another job.
         return job_of(record)
+    await noted(
+        parts,
+        caller,
+        "job.cancel",
+        record.id,
+        tenant=record.tenant,
+        before={"state": record.state.base.value, "user": record.user, "job_id": record.job_id},
+        after={"state": BaseState.CANCELLED.value},
+    )
     cancel = partial(parts.slurm.cancel, number.number, user=record.user, array_task_id=number.task)
     try:
         await anyio.to_thread.run_sync(cancel)

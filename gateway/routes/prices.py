@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -11,6 +11,7 @@ from bridge.policy.tenant import TENANT_NAME
 from gateway.auth import Caller
 from gateway.compose import Parts
 from gateway.price.book import PriceBook
+from gateway.routes.recording import record
 from gateway.schemas.v1.price import PriceBookHistory, PriceBooks, PriceBookView, book_view
 from gateway.schemas.v1.problem import problems
 
@@ -75,7 +76,11 @@ async def put_book(
         response.status_code = 204
         return None
     prices = _parts(request).prices
+    before = (await prices.books()).get(name)
     changed = await prices.put(book, actor=caller.user)
+    if changed:
+        told = _told(before.book if before else None)
+        await record(_parts(request), caller, "price.put", name, before=told, after=_told(book))
     response.status_code = 201 if changed else 200
     return book_view((await prices.history(name))[0])
 
@@ -84,7 +89,15 @@ async def put_book(
 async def remove_book(request: Request, caller: Caller, name: BookPath) -> None:
     """Take a price book out of force; refused while a tenant's document names it."""
     caller.require_admin()
-    await _parts(request).prices.remove(name, actor=caller.user)
+    prices = _parts(request).prices
+    before = (await prices.books()).get(name)
+    await prices.remove(name, actor=caller.user)
+    told = _told(before.book if before else None)
+    await record(_parts(request), caller, "price.delete", name, before=told)
+
+
+def _told(book: PriceBook | None) -> dict[str, Any] | None:
+    return None if book is None else book.model_dump(mode="json", by_alias=True)
 
 
 def _parts(request: Request) -> Parts:

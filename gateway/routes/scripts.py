@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 
 from bridge.sbatch import hints
-from gateway.auth import Caller
+from gateway.auth import Looker
 from gateway.compose import Parts
 from gateway.price.estimate import holding_of
 from gateway.routes.submission import BODY, Asked
@@ -16,7 +16,7 @@ router = APIRouter(prefix="/v1", tags=["jobs"])
 
 
 @router.post("/scripts:lint", responses=problems(401, 413, 422, 503), openapi_extra=BODY)
-async def lint_script(request: Request, caller: Caller, submission: Asked) -> Lint:
+async def lint_script(request: Request, caller: Looker, submission: Asked) -> Lint:
     """Say what a script asks, after precedence, and what may be meant otherwise; Slurm is not asked.
 
     A script that sbatch would refuse is answered with the problem that its submission would get.
@@ -26,13 +26,13 @@ async def lint_script(request: Request, caller: Caller, submission: Asked) -> Li
 
 
 @router.post("/jobs:test", responses=problems(401, 403, 413, 422, 503), openapi_extra=BODY)
-async def test_job(request: Request, caller: Caller, submission: Asked) -> JobTest:
+async def test_job(request: Request, caller: Looker, submission: Asked) -> JobTest:
     """Say whether, when and where a job would start, or why it would wait; nothing is submitted.
 
     It takes what `POST /v1/jobs` takes. A job that would be refused is answered with the same problem.
     """
     parts = _parts(request)
-    previewed = await parts.preview.of(submission, user=caller.user)
+    previewed = await parts.preview.of(submission, user=caller.user, caller=caller)
     holdings = [
         holding_of(each.spec, each.decision, cpus=each.forecast.cpus, user=caller.user)
         for each in previewed.expected

@@ -14,6 +14,7 @@ from bridge.tenants.source import Text, parse_all
 from gateway.auth import Caller, Principal
 from gateway.compose import Parts
 from gateway.documents import ANY, Expected
+from gateway.routes.recording import record
 from gateway.schemas.v1.problem import problems
 from gateway.schemas.v1.tenant import (
     PlanStep,
@@ -96,11 +97,15 @@ async def put_tenant(
     parts: Parts = request.app.state.parts
     text = _text(name, request.headers.get("content-type", ""), await request.body())
     expected = _expected(if_match, if_none_match)
+    before = await _present(parts, name)
     plan = await anyio.to_thread.run_sync(
         lambda: parts.documents.put(name, text, actor=_actor(caller), expected=expected, dry_run=dry_run)
     )
     made = any(step.kind == "document" and step.action == "create" for step in plan)
     response.status_code = 201 if made and not dry_run else 200
+    if not dry_run and text != before:
+        # The bridge's own log has it since before it was done.
+        await record(parts, caller, "tenant.put", name, tenant=name, before=_told(before), after=_told(text))
     steps = [PlanStep.model_validate(step) for step in plan]
     return await _changed(parts, response, name, dry_run=dry_run, plan=steps)
 
@@ -119,11 +124,25 @@ async def delete_tenant(
     caller.require_admin()
     parts: Parts = request.app.state.parts
     expected = _expected(if_match, None)
+    before = await _present(parts, name)
     plan = await anyio.to_thread.run_sync(
         lambda: parts.documents.remove(name, actor=_actor(caller), expected=expected, dry_run=dry_run)
     )
+    if not dry_run:
+        await record(parts, caller, "tenant.delete", name, tenant=name, before=_told(before))
     steps = [PlanStep.model_validate(step) for step in plan]
     return await _changed(parts, response, name, dry_run=dry_run, plan=steps)
+
+
+async def _present(parts: Parts, name: str) -> str | None:
+    try:
+        return (await anyio.to_thread.run_sync(parts.documents.get, name)).text
+    except NotFound:
+        return None
+
+
+def _told(text: str | None) -> dict[str, str] | None:
+    return None if text is None else {"document": text}
 
 
 async def _changed(
@@ -140,7 +159,7 @@ async def _changed(
 
 
 def _actor(caller: Principal) -> str:
-    return f"http:{caller.user} (key {caller.key_id})"
+    return f"http:{caller.user} ({caller.actor})"
 
 
 def _expected(if_match: str | None, if_none_match: str | None) -> Expected | None:

@@ -18,5 +18,6 @@ async def whoami(caller: Caller) -> WhoAmI:
         user=caller.user,
         admin=caller.admin,
         tenants=[Membership(name=name, role=role) for name, role in sorted(caller.tenants.items())],
-        key_id=caller.key_id,
+        credential=caller.actor,
+        scopes=list(caller.grant.words()),
     )

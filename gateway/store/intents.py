@@ -13,7 +13,7 @@ from sqlmodel import Session, select
 from bridge.errors import InputError, SluiceError
 from bridge.job import JobSpec
 from bridge.slurm import codec
-from gateway.store import jobs
+from gateway.store import audit, jobs
 from gateway.store.tables import IntentRow
 from gateway.submit.intent import OPEN, Intent, IntentState
 from gateway.track.record import JobRecord
@@ -22,8 +22,8 @@ KEPT_ERRORS = 2000
 """Characters of an error's sentence that are kept."""
 
 
-def record(session: Session, intent: Intent) -> Intent:
-    """Write a new intent.
+def record(session: Session, intent: Intent, *, audit_entry: audit.Entry | None = None) -> Intent:
+    """Write a new intent, and with it, in the same transaction, what the audit log says of it.
 
     Returns
     -------
@@ -41,6 +41,8 @@ def record(session: Session, intent: Intent) -> Intent:
         if holder is None:
             raise
         return holder
+    if audit_entry is not None:
+        audit.add(session, audit_entry)
     return intent
 
 

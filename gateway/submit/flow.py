@@ -47,8 +47,10 @@ from bridge.sbatch import ParsedScript
 from bridge.slurm.port import Slurm, Submitted
 from gateway.directory import Directory
 from gateway.metrics import Metrics
+from gateway.principal import Principal
 from gateway.store import intents, jobs
 from gateway.store.engine import Store
+from gateway.submit.asked_by import submission_entry, within_limits
 from gateway.submit.first import first_record
 from gateway.submit.intent import Intent, IntentState
 from gateway.submit.judge import judge_script
@@ -103,12 +105,16 @@ class Submitter:
         self._limiter = CapacityLimiter(at_once)
         self._tasks: set[asyncio.Task[Accepted]] = set()
 
-    async def submit(self, submission: Submission, *, user: str, key: str | None) -> Accepted:
+    async def submit(
+        self, submission: Submission, *, user: str, key: str | None, caller: Principal | None = None
+    ) -> Accepted:
         """Submit one job as `user`, or return the one that the idempotency key `key` made before.
+
+        `caller` is who asks, for the audit log and the limits of the credential; None for ourselves.
 
         Raises
         ------
-        ScriptError, PolicyRefused, SlurmRefused, Unsupported, InputError
+        ScriptError, PolicyRefused, SlurmRefused, Unsupported, InputError, Denied
             The request is at fault; no job.
         Conflict, KeyReused
             The key's request is in flight, or was another one.
@@ -118,7 +124,7 @@ class Submitter:
             No job; the same request may be sent again.
         """
         # A vanished client must not tear the work between Slurm's answer and its record.
-        task = asyncio.create_task(self._submit(submission, user, key))
+        task = asyncio.create_task(self._submit(submission, user, key, caller))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return await asyncio.shield(task)
@@ -127,7 +133,9 @@ class Submitter:
         """Wait for the submissions that are under way."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _submit(self, submission: Submission, user: str, key: str | None) -> Accepted:
+    async def _submit(
+        self, submission: Submission, user: str, key: str | None, caller: Principal | None
+    ) -> Accepted:
         if key is not None:
             holder = await self.store.read(partial(intents.by_key, user=user, key=key))
             if holder is not None:
@@ -138,10 +146,13 @@ class Submitter:
                 "--test-only submits nothing: POST the same to /v1/jobs:test", option="test-only"
             )
         parsed, decisions = await judge_script(self.directory, parsed, user=user)
+        if caller is not None:
+            within_limits(caller, parsed, decisions)
         intent = self._intent(submission, parsed, user=user, key=key)
         self.active.add(intent.id)
         try:
-            recorded = await self.store.write(partial(intents.record, intent=intent))
+            entry = None if caller is None else submission_entry(caller, intent, decisions)
+            recorded = await self.store.write(partial(intents.record, intent=intent, audit_entry=entry))
             if recorded.id != intent.id:
                 return await self._repeated(recorded, submission)
             return Accepted(await self._carry_out(intent, decisions[0]), created=True)

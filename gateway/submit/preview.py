@@ -15,6 +15,8 @@ from bridge.policy.request import Decision
 from bridge.sbatch import ParsedScript
 from bridge.slurm.port import Forecast, Slurm
 from gateway.directory import Directory
+from gateway.principal import Principal
+from gateway.submit.asked_by import within_limits
 from gateway.submit.judge import judge_script
 from gateway.submit.map import Submission
 from gateway.submit.read import Reader
@@ -46,8 +48,8 @@ class Preview:
         self._directory = directory
         self._slurm = slurm
 
-    async def of(self, submission: Submission, *, user: str) -> Previewed:
-        """Judge a submission of `user`.
+    async def of(self, submission: Submission, *, user: str, caller: Principal | None = None) -> Previewed:
+        """Judge a submission of `user`; `caller` is whose credential's limits hold.
 
         Raises
         ------
@@ -58,6 +60,8 @@ class Preview:
         """
         parsed = self.reader.read(submission, user=user)
         parsed, decisions = await judge_script(self._directory, parsed, user=user)
+        if caller is not None:
+            within_limits(caller, parsed, decisions)
         found = []
         # As sbatch --test-only does it: each component by itself.
         for spec, decision in zip(parsed.specs, decisions, strict=True):

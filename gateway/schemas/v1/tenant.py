@@ -93,7 +93,8 @@ class WhoAmI(BaseModel):
                     "user": "ada",
                     "admin": False,
                     "tenants": [{"name": "astro", "role": "manager"}],
-                    "key_id": "1f2e3d4c5b6a",
+                    "credential": "key 1f2e3d4c5b6a",
+                    "scopes": ["read", "submit"],
                 }
             ]
         }
@@ -102,7 +103,8 @@ class WhoAmI(BaseModel):
     user: str = Field(description="The Linux user that the caller's jobs run as.")
     admin: bool
     tenants: list[Membership]
-    key_id: str = Field(description="Which API key was used; not its secret.")
+    credential: str = Field(description="What was used: `key ID`, or `token SUBJECT of ISSUER`.")
+    scopes: list[str] = Field(description="What the credential may be used for.")
 
 
 def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:

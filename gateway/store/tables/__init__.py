@@ -1,5 +1,6 @@
 """Rows as SQLModel classes; built only by the store, from validated values."""
 
+from gateway.store.tables.audit import AuditRow
 from gateway.store.tables.cursors import CursorRow
 from gateway.store.tables.entries import (
     DAYS,
@@ -21,6 +22,7 @@ __all__ = [
     "ENTRIES",
     "PAYERS",
     "RUNNING",
+    "AuditRow",
     "CursorRow",
     "DayRow",
     "EntryRow",

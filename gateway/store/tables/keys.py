@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import sqlalchemy as sa
 from sqlmodel import Field, SQLModel
 
 from gateway.store.columns import UtcDateTime
@@ -17,8 +18,9 @@ class KeyRow(SQLModel, table=True):
     id: str = Field(primary_key=True, max_length=16)
     user: str = Field(max_length=64, index=True)
     label: str = Field(max_length=200)
-    admin: bool
+    scopes: str = Field(sa_type=sa.Text)
     secret_sha256: str = Field(max_length=64)
     created_at: datetime = Field(sa_type=UtcDateTime)
     expires_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    last_used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -25,7 +25,9 @@ def url(tmp_path: Path) -> str:
 
 
 def key(number: int) -> ApiKey:
-    return ApiKey(id=f"k{number}", user="ada", label="", admin=False, secret_sha256="0" * 64, created_at=NOW)
+    return ApiKey(
+        id=f"k{number}", user="ada", label="", scopes=("read",), secret_sha256="0" * 64, created_at=NOW
+    )
 
 
 def test_many_writes_share_transactions_and_all_are_kept(url: str) -> None:
@@ -96,7 +98,7 @@ def test_times_come_back_in_utc_and_naive_ones_are_refused(url: str) -> None:
                     id="k",
                     user="a",
                     label="",
-                    admin=False,
+                    scopes=("read",),
                     secret_sha256="",
                     created_at=datetime(2026, 1, 1),
                 ),

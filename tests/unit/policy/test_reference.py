@@ -8,7 +8,16 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bridge.policy.classes import CLASS_RULES
-from bridge.policy.tenant import Budget, Classes, FlavorGrant, Limits, Member, Tenant
+from bridge.policy.tenant import (
+    Budget,
+    Classes,
+    FlavorGrant,
+    Limits,
+    Member,
+    PosixGroup,
+    Service,
+    Tenant,
+)
 from tests.unit.policy.lua_rules import SOURCE
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "tenant.md").read_text()
@@ -19,9 +28,10 @@ def keys(prefix: str, model: type[BaseModel]) -> set[str]:
 
 
 def test_every_key_is_in_the_reference_and_none_that_is_not() -> None:
-    parts = {"members", "flavors", "classes", "limits", "budget"}
+    parts = {"members", "flavors", "classes", "limits", "budget", "groups", "services"}
     expected = (keys("", Tenant) - parts) | keys("members[].", Member) | keys("flavors.NAME.", FlavorGrant)
     expected |= keys("classes.", Classes) | keys("limits.", Limits) | keys("budget.", Budget)
+    expected |= keys("groups[].", PosixGroup) | keys("services[].", Service)
     first_table = PAGE[: PAGE.index("## Classes")]
     cells = re.findall(r"^\| (`[^|]+`) \|", first_table, re.MULTILINE)
     assert {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)} == expected
