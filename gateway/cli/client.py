@@ -173,6 +173,27 @@ class Gateway:
         items: list[dict[str, Any]] = self._ask("GET", "/v1/tenants").json()["items"]
         return items
 
+    def make_key(self, wish: Mapping[str, Any]) -> dict[str, Any]:
+        """Make an API key; the answer has its text."""
+        made: dict[str, Any] = self._ask("POST", "/v1/keys", json=dict(wish)).json()
+        return made
+
+    def keys(self, user: str | None) -> list[dict[str, Any]]:
+        """Return the API keys that the user may see, of one user or all."""
+        query = {} if user is None else {"user": user}
+        items: list[dict[str, Any]] = self._ask("GET", "/v1/keys", query=query).json()["items"]
+        return items
+
+    def revoke_key(self, key_id: str) -> dict[str, Any]:
+        """Revoke an API key."""
+        gone: dict[str, Any] = self._ask("DELETE", f"/v1/keys/{_one_part(key_id)}").json()
+        return gone
+
+    def whoami(self) -> dict[str, Any]:
+        """Return who the user is, with limits and what is left of them."""
+        me: dict[str, Any] = self._ask("GET", "/v1/whoami").json()
+        return me
+
     def report(self, query: Query) -> dict[str, Any]:
         """Return the usage report."""
         report: dict[str, Any] = self._ask("GET", "/v1/reports/usage", query=query).json()

@@ -22,6 +22,7 @@ from gateway.cli import (
     exits,
     imports,
     jobs,
+    keys,
     lint,
     login,
     logs,
@@ -46,6 +47,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     tenants,
     imports,
     report,
+    keys,
     env,
     test,
 )

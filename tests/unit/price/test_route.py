@@ -64,7 +64,7 @@ class Door:
         self.prices = Prices(store=store, directory=self.directory, clock=lambda: self.now)  # type: ignore[arg-type]
         self._app = application(reports, prices)
         self._app.state.parts = SimpleNamespace(
-            ledger=Ledger(store=store), prices=self.prices, clock=lambda: NOW
+            ledger=Ledger(store=store), prices=self.prices, clock=lambda: NOW, store=store
         )
 
     def ask(self, method: str, path: str, caller: Principal = ROOT, **request: Any) -> httpx.Response:
