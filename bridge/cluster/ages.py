@@ -20,7 +20,7 @@ from bridge.cluster.pool import Timing
 class Ages:
     """How long the parts of a stack wait."""
 
-    timing: Timing = Timing()
+    timing: Timing = field(default_factory=Timing)
     environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Settings by part; a part that isn't named has its defaults."""
 
