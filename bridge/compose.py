@@ -10,6 +10,7 @@ import structlog
 from bridge.config import BridgeConfig
 from bridge.errors import SluiceError
 from bridge.health import Heartbeat
+from bridge.policy.script import script_text
 from bridge.serve import handlers
 from bridge.slurm.client import AgentClient
 from bridge.slurm.port import Slurm
@@ -97,8 +98,8 @@ def compose(config: BridgeConfig, slurm: Slurm | None = None) -> Bridge:
         slurm=port,
         folder=Folder(config.tenants_dir),
         users=UserFiles(tenants_dir=config.tenants_dir, users_dir=config.users_dir),
-        policy=PolicyFiles(folder=config.policy_dir, script=config.job_submit),
-        aliases=config.aliases,
+        policy=PolicyFiles(folder=config.policy_dir, script=script_text(config.job_submit)),
+        site=config.site,
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat)

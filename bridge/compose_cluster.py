@@ -14,6 +14,7 @@ from bridge.kube.client import connect
 from bridge.kube.lease import Lease, LeaseTiming
 from bridge.kube.port import Cluster
 from bridge.kube.tokens import TokenReviews
+from bridge.policy.script import script_text
 from bridge.probes import Probes
 from bridge.serve import handlers
 from bridge.slurm.client import AgentClient
@@ -84,8 +85,8 @@ def compose_cluster(
         slurm=port,
         folder=source,
         users=users,
-        policy=PolicyFiles(folder=config.policy_dir, script=config.job_submit),
-        aliases=config.aliases,
+        policy=PolicyFiles(folder=config.policy_dir, script=script_text(config.job_submit)),
+        site=config.site,
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     loop = _loop(config, site, cluster, tenants=tenants, source=source, heartbeat=heartbeat)

@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bridge import wellknown
-from bridge.policy.pool import NO_ALIASES, Aliases
-
-_SHIPPED_SCRIPT = Path(__file__).parents[1] / "slurm-conf" / "job_submit.lua"
+from bridge.policy.script import SHIPPED
+from bridge.policy.site import Aliases, Share, Site
 
 
 class ClusterConfig(BaseModel):
@@ -57,12 +56,17 @@ class BridgeConfig(BaseSettings):
     tenants_dir: Path = Path(wellknown.TENANTS_DIR)
     users_dir: Path = Path(wellknown.USERS_DIR)
     policy_dir: Path = Path(wellknown.POLICY_DIR)
-    job_submit: Path = _SHIPPED_SCRIPT
-    """The job_submit.lua that is put into the policy folder."""
+    job_submit: Path = SHIPPED
+    """The files of the job_submit.lua that is put into the policy folder."""
     allowed_uids: frozenset[int] = frozenset({0, wellknown.SLUICE_UID})
     """uids that may speak to the bridge."""
-    aliases: Aliases = NO_ALIASES
+    aliases: Aliases = Aliases()
     """A site's old names, as JSON: ``{"partitions": {"gpu": "h100"}, "qos": {"normal": "training"}}``."""
+    shares: dict[str, Share] = Field(default_factory=dict)
+    """What may go with one GPU, as JSON by flavor: ``{"h100": {"cpus_per_gpu": 8}}``."""
+    spare_nodes: int | None = Field(default=None, ge=0)
+    """Nodes of each flavor that may fail without breaking a guarantee; guarantees fit into the others. By
+    default one, of a flavor with at least three nodes."""
     interval_s: float = Field(default=30.0, gt=0)
     """Between two passes of the reconcile loop when nothing happens."""
     retry_s: float = Field(default=1.0, gt=0)
@@ -75,3 +79,8 @@ class BridgeConfig(BaseSettings):
         if self.source == "resources" and self.cluster is None:
             raise ValueError("source resources needs cluster, as JSON: namespace and pod at least")
         return self
+
+    @property
+    def site(self) -> Site:
+        """What the site settles beside the tenants' documents."""
+        return Site(aliases=self.aliases, shares=self.shares, spare_nodes=self.spare_nodes)

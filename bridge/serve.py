@@ -38,7 +38,7 @@ def handlers(
 
     def found(_args: Mapping[str, Any]) -> Answer:
         known = [sourced.tenant.name for sourced in tenants.view.documents]
-        pool = pool_of(slurm.nodes(), slurm.partitions())
+        pool = pool_of(slurm.nodes(), slurm.partitions(), tenants.site)
         done = imported(slurm.accounting_state(), pool, known=known)
         return {"documents": [asdict(text) for text in done.documents], "notes": list(done.notes)}
 
@@ -74,7 +74,8 @@ class DocumentOperations:
         flavors = view.pool.flavors if view.pool else {}
         return {
             "revision": view.revision,
-            "aliases": self._tenants.aliases.model_dump(mode="json"),
+            "moment": view.moment.model_dump(mode="json"),
+            "site": self._tenants.site.model_dump(mode="json"),
             "documents": [sourced.tenant.model_dump(mode="json") for sourced in view.documents],
             "states": {name: asdict(state) for name, state in view.states.items()},
             "flavors": {name: asdict(flavor) for name, flavor in flavors.items()},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -18,10 +18,12 @@ import anyio.to_thread
 import structlog
 
 from bridge.errors import SluiceError, Unavailable
-from bridge.policy.pool import NO_ALIASES, Aliases, Pool, pool_of
+from bridge.policy.moment import NO_MOMENT, Moment
+from bridge.policy.pool import pool_of
+from bridge.policy.site import NO_SITE, Site
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Role, Tenant
-from bridge.slurm.port import Slurm
+from bridge.slurm.port import NodeStatus, PartitionStatus, Slurm
 from bridge.wire import Client
 
 _log = structlog.get_logger(__name__)
@@ -43,7 +45,8 @@ class Documents:
     """Changes with the documents; says nothing about their order."""
     tenants: tuple[Tenant, ...] = ()
     states: Mapping[str, TenantState] = field(default_factory=dict)
-    aliases: Aliases = NO_ALIASES
+    site: Site = NO_SITE
+    moment: Moment = NO_MOMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +92,8 @@ class BridgeTenants:
                     name: TenantState(applied=bool(state["applied"]), message=str(state.get("message") or ""))
                     for name, state in answer["states"].items()
                 },
-                aliases=Aliases.model_validate(answer["aliases"]),
+                site=Site.model_validate(answer["site"]),
+                moment=Moment.model_validate(answer["moment"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise Unavailable(
@@ -119,7 +123,7 @@ class Directory:
         self._slurm = slurm
         self._clock = clock
         self._pool_every_s = pool_every_s
-        self._pool: Pool | None = None
+        self._seen: tuple[Sequence[NodeStatus], Sequence[PartitionStatus]] | None = None
         self._pool_at = float("-inf")
         self._refreshing: asyncio.Task[None] | None = None
         self.now = Snapshot(documents=Documents(), table=None, taken_at=None)
@@ -151,11 +155,14 @@ class Directory:
             self.failure = error
             return
         self.failure = None
-        table = None if self._pool is None else table_of(documents.tenants, self._pool, documents.aliases)
+        table = None
+        if self._seen is not None:
+            pool = pool_of(*self._seen, documents.site)
+            table = table_of(documents.tenants, pool, documents.site, documents.moment)
         self.now = Snapshot(documents=documents, table=table, taken_at=self._clock())
 
     async def _read_pool(self) -> None:
-        if self._pool is not None and time.monotonic() - self._pool_at < self._pool_every_s:
+        if self._seen is not None and time.monotonic() - self._pool_at < self._pool_every_s:
             return
         try:
             nodes = await anyio.to_thread.run_sync(self._slurm.nodes)
@@ -163,4 +170,4 @@ class Directory:
         except SluiceError as error:
             _log.info("the pool can't be read", reason=error.message)
             return
-        self._pool, self._pool_at = pool_of(nodes, partitions), time.monotonic()
+        self._seen, self._pool_at = (nodes, partitions), time.monotonic()

@@ -1,6 +1,6 @@
 """Reads the GPUs of a request: which type is asked, how many at least, and the same request typed.
 
-Pure. The second copy of these rules is ``slurm-conf/job_submit.lua``; a property test holds the two
+Pure. The second copy of these rules is in ``slurm-conf/job_submit``; a property test holds the two
 together. Slurm's own reading is loose (src/common/slurm_protocol_defs.c, slurm_get_next_tres: it looks for
 "gres" anywhere in the text), so whatever mentions gres and isn't plainly written is refused here: else it
 would slip past the limits, which are on typed GPUs.
@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bridge.policy.request import TRES_FIELDS, Refusal, Request, TresField
+from bridge.policy.refused import Refused, shown
+from bridge.policy.request import TRES_FIELDS, Request, TresField
+from bridge.policy.shape import ceil_div, least_nodes, least_tasks
 
 SHARED_GRES: Final = frozenset({"shard", "mps"})
 """Gres that are parts of GPUs (slurm's gres/shard and gres/mps)."""
@@ -23,15 +25,6 @@ _NAME: Final = re.compile(r"[^:=]*")
 _COUNT: Final = re.compile(r"[:=]([0-9]{1,6})")
 _TYPE: Final = re.compile(r":([A-Za-z0-9._-]+)")
 _TYPE_COUNT: Final = re.compile(r":([A-Za-z0-9._-]+)[:=]([0-9]{1,6})")
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._,:=/@+-]{1,60}")
-
-
-class Refused(Exception):
-    """A rule refuses; carries the `Refusal` out of the steps of a decision."""
-
-    def __init__(self, rule: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.refusal = Refusal(rule, f"{sentence} (rule {rule})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +50,6 @@ class GpuRequest:
     def wanted(self) -> bool:
         """Whether the job asks for GPUs at all."""
         return bool(self.items) or self.derived > 0
-
-
-def shown(text: str) -> str:
-    """Return a user's text for a sentence; whatever isn't plain is not repeated."""
-    return text if _PLAIN.fullmatch(text) else "(unreadable)"
 
 
 def read_gpus(request: Request) -> GpuRequest:
@@ -137,14 +125,6 @@ def _derived(request: Request) -> int:
     return ntasks // per_gpu
 
 
-def least_nodes(request: Request) -> int:
-    """Count the nodes that the job needs at the very least."""
-    nodes = request.nodes_min or 1
-    if request.ntasks and request.ntasks_per_node:
-        nodes = max(nodes, _ceil(request.ntasks, request.ntasks_per_node))
-    return nodes
-
-
 def least_gpus(request: Request, gpus: GpuRequest) -> int:
     """Count the GPUs that the job needs at the very least, over all ways to ask."""
     nodes = least_nodes(request)
@@ -152,22 +132,18 @@ def least_gpus(request: Request, gpus: GpuRequest) -> int:
         "tres_per_job": 1,
         "tres_per_node": nodes,
         "tres_per_socket": _sockets(request, nodes),
-        "tres_per_task": request.ntasks or nodes * (request.ntasks_per_node or 1),
+        "tres_per_task": least_tasks(request),
     }
     counts = [gpus.items[field].count * factors[field] for field in TRES_FIELDS if field in gpus.items]
-    return max([gpus.derived, *counts])
+    return max([gpus.derived, request.gpus_counted or 0, *counts])
 
 
 def _sockets(request: Request, nodes: int) -> int:
     if request.sockets_per_node:
         return nodes * request.sockets_per_node
     if request.ntasks and request.ntasks_per_socket:
-        return max(nodes, _ceil(request.ntasks, request.ntasks_per_socket))
+        return max(nodes, ceil_div(request.ntasks, request.ntasks_per_socket))
     return nodes
-
-
-def _ceil(number: int, by: int) -> int:
-    return -(-number // by)
 
 
 def typed(request: Request, gpus: GpuRequest, gres_type: str) -> dict[TresField, str | None]:

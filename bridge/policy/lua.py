@@ -1,4 +1,4 @@
-"""Renders a `PolicyTable` as the Lua data file that ``slurm-conf/job_submit.lua`` loads.
+"""Renders a `PolicyTable` as the Lua data file that ``slurm-conf/job_submit`` loads.
 
 Pure, and canonical: equal tables give equal bytes, so that an unchanged file shows that nothing changed.
 The file is one ``return { ... }`` of literals; names are checked by the documents' model, and are quoted
@@ -8,13 +8,15 @@ here all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
-from bridge.policy.table import PolicyTable, TenantRules
+from bridge.policy.site import Share
+from bridge.policy.table import PolicyTable, TenantRules, UsedUp, Window
 from bridge.policy.tenant import JobClass
 from bridge.wellknown import SLURM_UID
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of the file's shape; job_submit.lua refuses another."""
 
 
@@ -33,6 +35,14 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
         "node_gpus={",
         *(f"[{_text(name)}]={_pairs(held)}," for name, held in table.node_gpus.items()),
         "},",
+        f"cpu_flavors={_set(sorted(table.cpu_flavors))},",
+        "shares={",
+        *(f"[{_text(name)}]={_share(share)}," for name, share in table.shares.items()),
+        "},",
+        f"node_memory={_map(table.node_memory_mib)},",
+        "maintenance={",
+        *(f"[{_text(name)}]={_windows(windows)}," for name, windows in table.maintenance.items()),
+        "},",
         f"partitions={_list(sorted(table.partition_flavor))},",
         f"types={_list(sorted(table.type_flavor))},",
         f"partition_alias={_map(table.partition_alias)},",
@@ -44,7 +54,7 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
         "users={",
         *(
             f"[{_text(name)}]={{default={_text(user.default)},tenants={_list(user.tenants)},"
-            f"member={{{''.join(f'[{_text(tenant)}]=true,' for tenant in user.tenants)}}}}},"
+            f"member={_set(user.tenants)}}},"
             for name, user in table.users.items()
         ),
         "},",
@@ -57,13 +67,39 @@ def render(table: PolicyTable, *, administrators: Iterable[int] = (0, SLURM_UID)
 def _tenant(rules: TenantRules) -> str:
     max_gpus = "" if rules.max_gpus_per_job is None else f"max_gpus_per_job={rules.max_gpus_per_job},"
     return (
-        f"{{name={_text(rules.name)},flavors={_list(rules.flavors)},limit_gpus={_map(rules.limit_gpus)},"
-        f"guarantee_gpus={_map(rules.guarantee_gpus)},classes={_list(rules.classes)},"
-        f"may={{{''.join(f'[{_text(name)}]=true,' for name in rules.classes)}}},"
+        f"{{name={_text(rules.name)},flavors={_list(rules.flavors)},limit={_map(rules.limit)},"
+        f"guarantee={_map(rules.guarantee)},classes={_list(rules.classes)},"
+        f"may={_set(rules.classes)},"
         f"default_class={_text(rules.default_class)},default_min={_map(rules.default_min)},"
         f"max_min={_map(rules.max_min)},mode={_text(rules.mode)},"
-        f"ancestors={_list(rules.ancestors)},{max_gpus}}}"
+        f"ancestors={_list(rules.ancestors)},{max_gpus}{_used_up(rules.used_up)}}}"
     )
+
+
+def _used_up(used_up: UsedUp | None) -> str:
+    if used_up is None:
+        return ""
+    blocks = "true" if used_up.blocks else "false"
+    return f"used_up={{budget={_text(used_up.budget)},until_s={_epoch(used_up.until)},blocks={blocks}}},"
+
+
+def _share(share: Share) -> str:
+    numbers = {"cpus": share.cpus_per_gpu, "memory": share.memory_mib_per_gpu}
+    given = "".join(f"{name}={number}," for name, number in numbers.items() if number is not None)
+    return f"{{{given}without={_text(share.without_gpus)}}}"
+
+
+def _windows(windows: Iterable[Window]) -> str:
+    parts = (
+        f"{{name={_text(window.name)},starts={_epoch(window.starts_at)},ends={_epoch(window.ends_at)},"
+        f"left={window.nodes_left}}},"
+        for window in windows
+    )
+    return f"{{{''.join(parts)}}}"
+
+
+def _epoch(moment: datetime) -> int:
+    return int(moment.timestamp())
 
 
 def _map(values: Mapping[str, str] | Mapping[str, int] | Mapping[JobClass, int]) -> str:
@@ -72,6 +108,10 @@ def _map(values: Mapping[str, str] | Mapping[str, int] | Mapping[JobClass, int])
         for name, value in values.items()
     )
     return f"{{{''.join(parts)}}}"
+
+
+def _set(values: Iterable[str]) -> str:
+    return f"{{{''.join(f'[{_text(value)}]=true,' for value in values)}}}"
 
 
 def _pairs(values: Mapping[str, int]) -> str:

@@ -44,6 +44,25 @@ class Request:
     ntasks_per_socket: int | None = None
     ntasks_per_gpu: int | None = None
     sockets_per_node: int | None = None
+    cpus_min: int | None = None
+    """CPUs of the whole job, as sbatch works them out."""
+    cpus_per_task: int | None = None
+    cpus_per_node: int | None = None
+    """``--mincpus``."""
+    cpus_per_gpu: str | None = None
+    """``gres/gpu:4``."""
+    memory_per_node_mib: int | None = None
+    """0 is all of each node's."""
+    memory_per_cpu_mib: int | None = None
+    memory_per_gpu: str | None = None
+    """``gres/gpu:8192``, in MiB."""
+    gpus_counted: int | None = None
+    cpus_counted: int | None = None
+    memory_counted_mib: int | None = None
+    """What slurmctld itself counted of a job that it has; of a new one nothing."""
+    budget_settled: bool = False
+    time_settled: bool = False
+    """Of a change: budget and time limit aren't judged, it doesn't touch them."""
     exclusive: bool = False
     """Whole nodes (``--exclusive`` alone): Slurm then allocates every GPU of them, asked or not."""
     private_nodes: bool = False
@@ -73,6 +92,8 @@ class Decision:
     tres_per_node: str | None
     tres_per_socket: str | None
     tres_per_task: str | None
+    notes: tuple[str, ...] = ()
+    """Sentences for the user beside the acceptance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +138,13 @@ def request_of(spec: JobSpec, *, user: str) -> Request:
         ntasks_per_socket=spec.ntasks_per_socket,
         ntasks_per_gpu=spec.ntasks_per_tres,
         sockets_per_node=spec.sockets_per_node,
+        cpus_min=spec.cpus_min,
+        cpus_per_task=spec.cpus_per_task,
+        cpus_per_node=spec.mincpus,
+        cpus_per_gpu=spec.cpus_per_tres,
+        memory_per_node_mib=spec.memory_per_node_mib,
+        memory_per_cpu_mib=spec.memory_per_cpu_mib,
+        memory_per_gpu=spec.memory_per_tres,
         exclusive=spec.exclusive == "exclusive",
         private_nodes=spec.exclusive in ("user", "mcs", "topo"),
     )

@@ -81,7 +81,9 @@ def desired(tenants: Iterable[Tenant], pool: Pool, table: PolicyTable) -> Desire
             tenant.name: Unmanaged(
                 association=_account(tenant, pool),
                 members=frozenset(member.user for member in tenant.members),
-                pool_gpus={f"gres/gpu:{f.gres_type}": f.configured for f in pool.flavors.values()},
+                pool_gpus={
+                    f"gres/gpu:{f.gres_type}": f.configured for f in pool.flavors.values() if f.gres_type
+                },
             )
             for tenant in everybody
             if not tenant.managed
@@ -109,6 +111,7 @@ def _production_qos(tenant: Tenant, pool: Pool) -> Qos:
     guarantee = {
         f"gres/gpu:{flavor.gres_type}": grant.guarantee if (grant := tenant.flavors.get(name)) else 0
         for name, flavor in pool.flavors.items()
+        if flavor.kind == "gpu"
     }
     return _qos("production", tenant.name, {"gres/gpu": sum(guarantee.values()), **guarantee})
 
@@ -134,6 +137,7 @@ def _account(tenant: Tenant, pool: Pool) -> Association:
     limits = {
         f"gres/gpu:{flavor.gres_type}": grant.limit if (grant := tenant.flavors.get(name)) else 0
         for name, flavor in pool.flavors.items()
+        if flavor.kind == "gpu"
     }
     return Association(
         account=tenant.name,
@@ -144,7 +148,7 @@ def _account(tenant: Tenant, pool: Pool) -> Association:
         grp_tres={
             "gres/gpu": sum(limits.values()),
             **limits,
-            **_tres(tenant.limits.max_nodes, tenant.limits.max_cpus, tenant.limits.max_memory_mib),
+            **_tres(tenant.limits.max_nodes, _cpus(tenant, pool), tenant.limits.max_memory_mib),
         },
         grp_jobs=tenant.limits.max_running_jobs,
         max_jobs=tenant.limits.max_running_jobs_per_user,
@@ -171,6 +175,22 @@ def _user(tenant: Tenant, user: str, table: PolicyTable) -> Association:
         max_wall_min=_longest(tenant),
         is_default=table.users[user].default == tenant.name,
     )
+
+
+def _cpus(tenant: Tenant, pool: Pool) -> int | None:
+    """Return the CPUs that all jobs may use at once: the tenant's own limit, and what its grants add up to.
+
+    Slurm has no limit on the CPUs of one partition; with a grant of CPU-only nodes, the sum of that grant and
+    of the CPUs that go with the tenant's GPUs is as near as it gets.
+    """
+    found = [] if tenant.limits.max_cpus is None else [tenant.limits.max_cpus]
+    flavors = [(pool.flavors[name], grant) for name, grant in tenant.flavors.items() if name in pool.flavors]
+    shares = [flavor.share.cpus_per_gpu if flavor.share else 1 for flavor, _grant in flavors]
+    if any(flavor.kind == "cpu" for flavor, _grant in flavors) and None not in shares:
+        found.append(
+            sum(grant.limit * (share or 0) for (_flavor, grant), share in zip(flavors, shares, strict=True))
+        )
+    return min(found, default=None)
 
 
 def _tres(nodes: int | None, cpus: int | None, memory_mib: int | None) -> dict[str, int]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from bridge.policy.documents import Sourced
 from bridge.policy.lua import render
-from bridge.policy.pool import Pool, Sourced
+from bridge.policy.pool import Pool
 from bridge.policy.table import PolicyTable
 from bridge.slurm.port import AccountingState, Slurm
 from bridge.tenants.accounts import desired

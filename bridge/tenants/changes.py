@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bridge.errors import Outdated, TenantError
-from bridge.policy.pool import Pool, PoolFault, Sourced, capacity_faults, guarantees
+from bridge.policy.documents import PoolFault, Sourced, capacity_faults, guarantees
+from bridge.policy.pool import Pool
 from bridge.tenants.plan import Action
 from bridge.tenants.source import Text, faults_of, parse_all, refuse
 

@@ -16,7 +16,10 @@ from typing import Final
 import structlog
 
 from bridge.errors import NotFound, SluiceError, TenantError
-from bridge.policy.pool import NO_ALIASES, Aliases, Pool, Sourced, document_faults, pool_of
+from bridge.policy.documents import Sourced, document_faults
+from bridge.policy.moment import NO_MOMENT, Moment
+from bridge.policy.pool import Pool, pool_of
+from bridge.policy.site import NO_SITE, Site
 from bridge.policy.table import table_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.audit import AuditLog, Change, Entry
@@ -57,6 +60,7 @@ class View:
     documents: tuple[Sourced, ...] = ()
     states: Mapping[str, TenantState] = field(default_factory=dict)
     pool: Pool | None = None
+    moment: Moment = NO_MOMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +85,8 @@ class Tenants:
         The port.
     folder, users, policy
         Where documents, users and the rendered table are kept.
-    aliases
-        A site's old names.
+    site
+        What the site settles beside the documents.
     clock
         Aware UTC now; the time of the states.
     """
@@ -94,7 +98,7 @@ class Tenants:
         folder: Source,
         users: UserFiles,
         policy: PolicyFiles,
-        aliases: Aliases = NO_ALIASES,
+        site: Site = NO_SITE,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         self._slurm = slurm
@@ -102,7 +106,7 @@ class Tenants:
         self._audit = AuditLog(folder.path)
         self._users = users
         self._carrier = Carrier(slurm=slurm, users=users, policy=policy)
-        self.aliases = aliases
+        self.site = site
         self._clock = clock
         self._one_at_a_time = threading.Lock()
         self._view = View()
@@ -243,14 +247,14 @@ class Tenants:
             if list(before) == list(after):
                 self._show(documents, revision(after), self._view.pool, failed=error)
             raise
-        pool = pool_of(nodes, partitions)
+        pool = pool_of(nodes, partitions, self.site)
         refuse(new_capacity_faults(before, after, documents, pool))
         return Wanted(
             documents=documents,
             revision=revision(after),
             uids=uids,
             pool=pool,
-            table=table_of([sourced.tenant for sourced in documents], pool, self.aliases),
+            table=table_of([sourced.tenant for sourced in documents], pool, self.site),
         )
 
     def _carry_out(self, wanted: Wanted) -> tuple[Action, ...]:

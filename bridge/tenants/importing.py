@@ -94,6 +94,7 @@ def _values(
     flavors = {
         name: {"limit": gpus_of(f"gres/gpu:{flavor.gres_type}", flavor.configured, account, accounts)}
         for name, flavor in pool.flavors.items()
+        if flavor.kind == "gpu"
     }
     return {
         "name": account.account,

@@ -22,19 +22,17 @@ class PolicyFiles:
     folder
         The volume's folder.
     script
-        The job_submit.lua that this version of Sluice ships.
+        The text of the job_submit.lua that this version of Sluice ships.
     """
 
-    def __init__(self, *, folder: Path, script: Path) -> None:
+    def __init__(self, *, folder: Path, script: str) -> None:
         self.folder = folder
-        self.script = script
+        self._script = script.encode()
         self._written: str | None = None
 
     def in_force(self, table: str) -> bool:
         """Whether the files are there already, as they should be."""
-        return self._holds("table.lua", table.encode()) and self._holds(
-            "job_submit.lua", self.script.read_bytes()
-        )
+        return self._holds("table.lua", table.encode()) and self._holds("job_submit.lua", self._script)
 
     def write(self, table: str) -> bool:
         """Put the table into force; returns whether anything changed."""
@@ -54,7 +52,7 @@ class PolicyFiles:
     def _touched_script(self) -> None:
         target = self.folder / "job_submit.lua"
         before = int(target.stat().st_mtime) if target.is_file() else 0
-        replace_file(target, self.script.read_bytes())
+        replace_file(target, self._script)
         moment = max(int(time.time()), before + 1)
         os.utime(target, (moment, moment))
 

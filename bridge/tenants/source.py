@@ -18,8 +18,8 @@ import yaml
 from pydantic import ValidationError
 
 from bridge.errors import NotFound, TenantError
+from bridge.policy.documents import PoolFault, Sourced
 from bridge.policy.faults import faults
-from bridge.policy.pool import PoolFault, Sourced
 from bridge.policy.tenant import Tenant
 
 MAX_BYTES: Final = 256 * 1024

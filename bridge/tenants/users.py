@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from bridge.errors import InputError, TenantError
-from bridge.policy.pool import PoolFault, Sourced
+from bridge.policy.documents import PoolFault, Sourced
 from bridge.tenants.source import refuse, replace_file
 from bridge.wellknown import FIRST_TENANT_UID, HOMES_DIR, LAST_TENANT_UID
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bridge.policy.gpus import shown
+from bridge.policy.refused import shown
 from bridge.policy.table import TenantRules
 from bridge.translate import marks
 from bridge.translate.ending import Refused, Waits

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.policy.gpus import shown
+from bridge.policy.refused import shown
 from bridge.policy.table import TenantRules
 from bridge.policy.tenant import JobClass
 from bridge.translate import marks

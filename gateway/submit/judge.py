@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from bridge.errors import PolicyRefused
 from bridge.job import JobSpec
@@ -34,10 +35,11 @@ async def judge(directory: Directory, spec: JobSpec, *, user: str) -> Judged:
     if table is None:
         return Judged()
     request = request_of(spec, user=user)
-    verdict = decide(table, request)
+    now = datetime.now(UTC)
+    verdict = decide(table, request, now)
     if isinstance(verdict, Refusal):
         await directory.refresh()
-        verdict = decide(directory.now.table or table, request)
+        verdict = decide(directory.now.table or table, request, now)
     match verdict:
         case Refusal(rule=rule, sentence=sentence):
             raise PolicyRefused(sentence, rule=rule)
@@ -46,7 +48,7 @@ async def judge(directory: Directory, spec: JobSpec, *, user: str) -> Judged:
         case Tolerated():
             return Judged()
         case Decision():
-            return Judged(verdict)
+            return Judged(verdict, verdict.notes)
 
 
 async def judge_script(

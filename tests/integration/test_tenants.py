@@ -324,7 +324,7 @@ def _clock(decision: Decision) -> str:
 
 def _pool() -> Pool:
     names = ("a100", "h100")
-    flavors = {n: Flavor(name=n, gres_type=n, partition=n, configured=8, healthy=8) for n in names}
+    flavors = {n: Flavor(name=n, gres_type=n, partition=n, configured=8, healthy=8, assured=8) for n in names}
     return Pool(flavors, {name: {"a100": 4, "h100": 4} for name in names})
 
 

@@ -67,7 +67,9 @@ def documents(path: Path) -> tuple[Manifest, ...]:
 def rules() -> PolicyTable:
     """Return the two tenants' rules."""
     flavors = {
-        name: Flavor(name=name, gres_type=name, partition=name, configured=count, healthy=count)
+        name: Flavor(
+            name=name, gres_type=name, partition=name, configured=count, healthy=count, assured=count
+        )
         for name, count in FLAVORS.items()
     }
     pool = Pool(flavors, {})

@@ -110,7 +110,7 @@ def test_configuration_comes_from_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SLUICE_BRIDGE_TENANTS_DIR", "/somewhere")
     config = BridgeConfig()
     assert (config.interval_s, config.tenants_dir) == (2.5, Path("/somewhere"))
-    assert config.job_submit.is_file()
+    assert config.job_submit.is_dir()
 
 
 def answered(capsys: pytest.CaptureFixture[str]) -> Any:

@@ -1,7 +1,8 @@
-"""Runs slurm-conf/job_submit.lua as slurmctld does: the same Lua, the same entry points, unset numbers."""
+"""Runs job_submit.lua as slurmctld does: the same Lua, the same entry points, unset numbers."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from lupa import lua51
 from bridge.job import UNLIMITED
 from bridge.policy.lua import render
 from bridge.policy.request import TRES_FIELDS, Request
+from bridge.policy.script import script_text
 from bridge.policy.table import PolicyTable
 
-SOURCE = Path(__file__).parents[3] / "slurm-conf" / "job_submit.lua"
+SOURCE = script_text()
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 NO_VAL, NO_VAL16, INFINITE = 4294967294, 65534, 4294967295
 
 _SLURM = """
@@ -25,15 +28,16 @@ end
 function slurm.log_user(...) table.insert(slurm.said, string.format(...)) end
 function slurm.log_info(...) table.insert(slurm.logged, string.format(...)) end
 slurm.log_error = slurm.log_info
+os.time = function() return slurm.now end
 function judge(desc, submit_uid)
     slurm.said = {}
     local code = slurm_job_submit(desc, {}, submit_uid)
-    return code, slurm.said[1]
+    return code, slurm.said[1] and table.concat(slurm.said, "\\n")
 end
 function judge_change(desc, job, uid)
     slurm.said = {}
     local code = slurm_job_modify(desc, job, {}, uid)
-    return code, slurm.said[1]
+    return code, slurm.said[1] and table.concat(slurm.said, "\\n")
 end
 """
 
@@ -47,7 +51,8 @@ class LuaRules:
         self.lua.globals().SLUICE_POLICY_DIR = str(folder)
         self.lua.globals().SLUICE_SITE_SCRIPT = str(folder / "site.lua")
         self.lua.execute(_SLURM)
-        self.source = source if source is not None else SOURCE.read_text()
+        self.lua.globals().slurm.now = int(NOW.timestamp())
+        self.source = source if source is not None else SOURCE
 
     def load(self, table: PolicyTable | None = None) -> None:
         """Load the script again, with another table first when one is given."""
@@ -65,7 +70,7 @@ class LuaRules:
         """Return (code, desc after the call, sentence) of a user's update."""
         # As slurmctld does: the record knows the uid alone, the description gets the owner's.
         desc = self.lua.table_from(description(change) | {"user_name": job.user, "user_id": 20000})
-        record = self.lua.table_from(description(job) | {"user_id": 20000})
+        record = self.lua.table_from(description(job) | counted(job) | {"user_id": 20000})
         code, sentence = self._pair(self.lua.globals().judge_change(desc, record, uid))
         return code, desc, sentence
 
@@ -91,9 +96,29 @@ def description(request: Request) -> dict[str, Any]:
         "ntasks_per_tres": _or(request.ntasks_per_gpu, NO_VAL16),
         "shared": 0 if request.exclusive else 2 if request.private_nodes else NO_VAL16,
         "sockets_per_node": _or(request.sockets_per_node, NO_VAL16),
+        "min_cpus": _or(request.cpus_min, NO_VAL),
+        "cpus_per_task": _or(request.cpus_per_task, NO_VAL16),
+        "pn_min_cpus": _or(request.cpus_per_node, NO_VAL16),
     }
     texts = {name: getattr(request, name) for name in ("account", "partition", "qos", *TRES_FIELDS)}
+    texts |= {
+        "cpus_per_tres": request.cpus_per_gpu,
+        "mem_per_tres": request.memory_per_gpu,
+        "min_mem_per_node": request.memory_per_node_mib,
+        "min_mem_per_cpu": request.memory_per_cpu_mib,
+    }
     return fields | {name: text for name, text in texts.items() if text is not None}
+
+
+def counted(job: Request) -> dict[str, Any]:
+    """Return what slurmctld's record shows of its own counts (seen on 26.05.5)."""
+    cpus, memory, gpus = job.cpus_counted or 1, job.memory_counted_mib or 1, job.gpus_counted
+    shown = f",gres/gpu={gpus},gres/gpu:h100={gpus}" if gpus else ""
+    ids = f",1001={gpus},1003={gpus}" if gpus else ""
+    return {
+        "tres_fmt_req_str": f"cpu={cpus},mem={memory}M,node=1,billing=20{shown}",
+        "tres_req_str": f"1={cpus},2={memory},4=1,5=20{ids}",
+    }
 
 
 def _or(value: int | None, unset: int) -> int:

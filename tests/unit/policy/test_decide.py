@@ -9,8 +9,8 @@ import pytest
 from bridge.job import UNLIMITED, JobSpec
 from bridge.policy.classes import CLASS_RULES, class_of_qos, qos_name, walltime
 from bridge.policy.decide import decide, decide_change
-from bridge.policy.pool import Aliases
 from bridge.policy.request import Decision, Refusal, Request, request_of
+from bridge.policy.site import Aliases, Site
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
 from tests.unit.policy.worlds import pool
@@ -160,7 +160,7 @@ def test_each_class_has_a_qos_and_back() -> None:
 
 def test_a_sites_old_names_mean_flavors_and_classes() -> None:
     aliases = Aliases(partitions={"gpu": "a100", "h100": "a100"}, qos={"normal": "development"})
-    table = table_of([Tenant.model_validate(ASTRO)], pool(), aliases)
+    table = table_of([Tenant.model_validate(ASTRO)], pool(), Site(aliases=aliases))
     got = taken(table, partition="gpu", qos="normal", tres_per_job="gres/gpu:1")
     assert (got.partition, got.qos, got.tres_per_job) == ("a100", "development", "gres/gpu:a100:1")
     assert taken(table, partition="h100").flavor == "h100", "a real partition is itself"

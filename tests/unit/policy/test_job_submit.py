@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridge.policy.lua import render
-from bridge.policy.pool import Aliases
 from bridge.policy.request import Request
+from bridge.policy.site import Aliases, Site
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
 from tests.unit.policy import worlds
@@ -56,7 +56,7 @@ def test_without_a_table_only_administrators_submit(rules: LuaRules) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["return {", "", "return 7", "return {format=2}", "return {format=1}", "error('x')", "os.exit()"]
+    "text", ["return {", "", "return 7", "return {format=3}", "return {format=1}", "error('x')", "os.exit()"]
 )
 def test_a_broken_table_leaves_the_previous_one_in_force(rules: LuaRules, text: str) -> None:
     (rules.folder / "table.previous.lua").write_text(render(table("ada")))
@@ -70,7 +70,7 @@ def test_a_fault_inside_refuses_with_one_sentence_and_is_logged(rules: LuaRules)
     rules.load(table("ada"))
     code, _desc, sentence = rules.submit(Request(user="ada"))
     assert code == 0
-    (rules.folder / "table.lua").write_text(render(table("ada")).replace("limit_gpus", "lost"))
+    (rules.folder / "table.lua").write_text(render(table("ada")).replace("limit=", "lost="))
     rules.load()
     code, _desc, sentence = rules.submit(Request(user="ada"))
     assert code != 0
@@ -114,7 +114,7 @@ def test_the_sites_own_script_judges_first_and_what_it_fills_in_is_judged(rules:
     code, desc, _sentence = rules.submit(replace(ASKS, partition="h100"))
     assert (code, desc.qos) == (0, "training")
     aliases = Aliases(partitions={"gpu": "h100"})
-    rules.load(table_of([Tenant.model_validate(TENANT)], worlds.pool(), aliases))
+    rules.load(table_of([Tenant.model_validate(TENANT)], worlds.pool(), Site(aliases=aliases)))
     code, desc, _sentence = rules.submit(replace(ASKS, partition="gpu"))
     assert (code, desc.qos, desc.partition) == (0, "batch", "h100")
     code, _desc, sentence = rules.submit(replace(ASKS, account="closed"))
@@ -158,7 +158,7 @@ def test_below_enforce_each_refusal_is_counted_by_tenant_and_rule(rules: LuaRule
 
 def test_below_enforce_a_fault_inside_stops_nobody(rules: LuaRules) -> None:
     rules.load(in_mode("observe"))
-    (rules.folder / "table.lua").write_text(render(in_mode("observe")).replace("limit_gpus", "lost"))
+    (rules.folder / "table.lua").write_text(render(in_mode("observe")).replace("limit=", "lost="))
     rules.load()
     assert rules.submit(ASKS)[0] == 0
     assert "job_submit.lua failed" in rules.logged[-1]

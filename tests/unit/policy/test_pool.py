@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from bridge.policy.pool import Sourced, capacity_faults, document_faults, pool_of
+from bridge.policy.documents import Sourced, capacity_faults, document_faults
+from bridge.policy.pool import pool_of
 from bridge.policy.tenant import Tenant
 from bridge.slurm.port import NodeStatus, PartitionStatus
 

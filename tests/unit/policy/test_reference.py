@@ -38,7 +38,7 @@ def test_every_key_is_in_the_reference_and_none_that_is_not() -> None:
 
 
 def test_every_rule_is_in_the_reference_and_none_that_is_not() -> None:
-    rules = set(re.findall(r'\["([a-z]+\.[a-z-]+)"\] = "ESLURM', SOURCE.read_text()))
+    rules = set(re.findall(r'\["([a-z]+\.[a-z-]+)"\] = "ESLURM', SOURCE))
     table = PAGE[PAGE.index("| Rule |") : PAGE.index("## Modes")]
     cells = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
     assert {rule for cell in cells for rule in re.findall(r"`([^`]+)`", cell)} == rules | {"internal"}

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bridge.policy.pool import Pool, pool_of
+from bridge.policy.script import script_text
 from bridge.slurm.fake import FakeSlurm
 from bridge.tenants.flow import Tenants
 from bridge.tenants.policy_files import PolicyFiles
@@ -14,7 +15,7 @@ from bridge.tenants.users import UserFiles
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples" / "tenants"
-SCRIPT = ROOT / "slurm-conf" / "job_submit.lua"
+SCRIPT = script_text()
 MOMENT = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 

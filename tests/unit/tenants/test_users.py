@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.errors import InputError, TenantError
-from bridge.policy.pool import Sourced
+from bridge.policy.documents import Sourced
 from bridge.policy.tenant import Tenant
 from bridge.tenants.users import UserFiles, allocate, full_names, render
 from bridge.wellknown import FIRST_TENANT_UID, LAST_TENANT_UID
