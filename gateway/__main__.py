@@ -14,6 +14,7 @@ from bridge.errors import SluiceError
 from gateway.app import create_app
 from gateway.compose import compose
 from gateway.config import Settings
+from gateway.protocol import Protocol
 from gateway.store.engine import Store, sqlite_file
 from gateway.store.lock import ProcessLock
 from gateway.store.schema import migrate
@@ -46,6 +47,7 @@ def _serve(settings: Settings, store: Store) -> None:
         app,
         host=settings.host,
         port=settings.port,
+        http=Protocol,
         log_config=None,
         access_log=False,
         server_header=False,

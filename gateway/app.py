@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
+from bridge.version import VERSION
 from gateway import problems
 from gateway.compose import Parts, running
 from gateway.metrics import Metrics
@@ -45,9 +45,11 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
     # A factory whose pages load their scripts from this server, never from a CDN.
     app: FastAPI = FastAPIOffline(
         title="Sluice",
-        version=_version(),
+        version=VERSION,
         description=DESCRIPTION,
         lifespan=lifespan,
+        # A redirect to the route without its slash would be answered as text, and lose a script on the way.
+        redirect_slashes=False,
     )
     problems.install(app)
     for module in (jobs, scripts, logs, tenants, reports, prices, whoami, keys, audit, schemas, health):
@@ -59,10 +61,3 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
 
     app.add_middleware(Around, metrics=metrics, max_body_bytes=max_body_bytes)
     return app
-
-
-def _version() -> str:
-    try:
-        return version("sluice")
-    except PackageNotFoundError:
-        return "0"  # run from a folder of sources, as in the images

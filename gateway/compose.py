@@ -142,6 +142,7 @@ def compose(
             slurm=slurm,
             directory=directory,
             files=files,
+            clock=clock,
             remembered_s=settings.readiness_remembered_s,
         ),
         metrics=metrics,

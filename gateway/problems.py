@@ -128,8 +128,9 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
     status = HTTPStatus(error.status_code)
     known = {HTTPStatus.NOT_FOUND: "not-found", HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too-large"}
+    slash = "routes have no slash at their end; " if request.url.path.endswith("/") else ""
     detail = {
-        HTTPStatus.NOT_FOUND: f"there is nothing at {request.url.path}; /docs lists the routes",
+        HTTPStatus.NOT_FOUND: f"there is nothing at {request.url.path}; {slash}/docs lists the routes",
         HTTPStatus.METHOD_NOT_ALLOWED: f"{request.url.path} does not take {request.method}; see /docs",
     }.get(status, str(error.detail))
     return _answer(
@@ -154,6 +155,22 @@ async def _unexpected(request: Request, error: Exception) -> JSONResponse:
         instance=request.url.path,
         details={"request_id": request_id},
         headers={"X-Request-Id": request_id},
+    )
+
+
+def unreadable() -> bytes:
+    """Return the body that answers what is not HTTP; there is no request then, and no path."""
+    detail = "this is not a valid HTTP request: look at its first line and its headers"
+    return bytes(
+        _answer(
+            code="bad-request",
+            status=HTTPStatus.BAD_REQUEST,
+            title=HTTPStatus.BAD_REQUEST.phrase,
+            detail=detail,
+            instance="",
+            details={},
+            headers={},
+        ).body
     )
 
 

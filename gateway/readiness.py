@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -19,11 +20,13 @@ from bridge.errors import SluiceError, Unavailable
 from bridge.slurm.port import Slurm
 from bridge.wire import Client
 from gateway.directory import Directory
-from gateway.store import keys
+from gateway.store import cursors
 from gateway.store.engine import Store
 
 ANSWER_S: Final = 5.0
 """A part that is silent for longer is not healthy."""
+LEAST_FREE_MIB: Final = 8
+"""On the store's disk, when it is a file: what a few hundred jobs take, and SQLite's log of writes."""
 NEEDED: Final = frozenset({"store", "slurm-agent", "slurmctld", "tenants"})
 
 
@@ -45,9 +48,17 @@ class Readiness:
     """Asks all parts at once; answers are shared for `remembered_s`: the route is open to everybody."""
 
     def __init__(
-        self, *, store: Store, slurm: Slurm, directory: Directory, files: Client, remembered_s: float
+        self,
+        *,
+        store: Store,
+        slurm: Slurm,
+        directory: Directory,
+        files: Client,
+        clock: Callable[[], datetime],
+        remembered_s: float,
     ) -> None:
         self._store = store
+        self._clock = clock
         self._slurm = slurm
         self._directory = directory
         self._files = files
@@ -68,11 +79,17 @@ class Readiness:
         return [store, *slurm, *self._tenants(), files]
 
     async def _ask_store(self) -> Part:
+        # What it takes to serve is a write: a full disk still gives what is on it.
+        wrote = partial(cursors.move, cluster="", name=cursors.READINESS, to=self._clock())
         try:
             async with asyncio.timeout(ANSWER_S):
-                await self._store.read(partial(keys.get, key_id=""))
+                await self._store.write(wrote)
         except (SluiceError, TimeoutError) as error:
             return Part(part="store", healthy=False, detail=_words(error))
+        free_mib = self._store.free_mib()
+        if free_mib is not None and free_mib < LEAST_FREE_MIB:
+            detail = f"its disk is full: {free_mib} MiB are free of the {LEAST_FREE_MIB} MiB that it needs"
+            return Part(part="store", healthy=False, detail=detail)
         return Part(part="store", healthy=True)
 
     async def _ask_slurm(self) -> list[Part]:

@@ -7,7 +7,6 @@ asked is in `native_calls`, `rest`, `rest_accounting` and `commands`.
 
 from __future__ import annotations
 
-import pwd
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -16,12 +15,13 @@ from typing import Any, Final
 import structlog
 
 from bridge.agent import rest_job, rest_records
+from bridge.agent.arguments import ids_of, require_number
 from bridge.agent.carriage import Way, require_rest, ways
 from bridge.agent.commands import Commands
 from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
-from bridge.errors import Denied, NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
+from bridge.errors import NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
 from bridge.job import AccountingRow, JobSpec
 from bridge.slurm.codec import encode
 from bridge.slurm.errnos import QUEUED, Errno
@@ -106,7 +106,7 @@ class Desk:
 
     def submit(self, spec: JobSpec, *, user: str, way: Way | None = None) -> Submitted:
         """Submit by the preferred way that carries the job, or by `way` (tests compare both)."""
-        uid, gid = _ids(user)
+        uid, gid = ids_of(user)
         possible = [each for each in ways(spec) if self._native or each is not Way.NATIVE]
         if way is not None:
             possible = [each for each in possible if each is way]
@@ -134,7 +134,7 @@ class Desk:
 
     def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
         """Submit the components of one heterogeneous job; pyslurm has no such call."""
-        uid, gid = _ids(user)
+        uid, gid = ids_of(user)
         require_rest(specs)
         try:
             return self._posted(rest_job.het_request(specs, uid=uid, gid=gid))
@@ -165,7 +165,7 @@ class Desk:
 
     def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
         """Judge a job without making it."""
-        uid, gid = _ids(user)
+        uid, gid = ids_of(user)
         if self._native is None:
             raise Unsupported("this agent runs without libslurm, so that it can't ask when a job would start")
         try:
@@ -184,6 +184,9 @@ class Desk:
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as the user, so that accounting shows who did."""
+        require_number("job", job_id, first=1)
+        if array_task_id is not None:
+            require_number("array task", array_task_id, first=0)
         job = f"{job_id}" if array_task_id is None else f"{job_id}_{array_task_id}"
         self._rest.cancel(job, user=user)
         if self._native:
@@ -197,6 +200,7 @@ class Desk:
 
     def job(self, job_id: int) -> list[Plain]:
         """List the records of one job."""
+        require_number("job", job_id, first=1)
         if self._native:
             return self._native.job(job_id)
         found = self._rest.get(f"job/{job_id}").get("jobs") or []
@@ -224,6 +228,7 @@ class Desk:
 
     def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
         """Return a job number's accounting rows."""
+        require_number("job", job_id, first=1)
         return self._commands.accounting_of(job_id)
 
     def accounting_state(self) -> AccountingState:
@@ -276,14 +281,3 @@ class Desk:
         return (
             f"pyslurm {pool.version}, {pool.restarts} workers replaced" if pool.version else "not started yet"
         )
-
-
-def _ids(user: str) -> tuple[int, int]:
-    """Return uid and gid of a user whom this host knows; never root's or SlurmUser's kind."""
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError as error:
-        raise NotFound(f"user {user} does not exist on the cluster", user=user) from error
-    if entry.pw_uid < 1000:
-        raise Denied(f"{user} is a system account (uid {entry.pw_uid}); jobs run as people")
-    return entry.pw_uid, entry.pw_gid

@@ -184,8 +184,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     except SluiceError as error:
         # A value of Slurm's that this version doesn't know: it must reach whoever asked.
         return {**error_frame(error), "said": _said()}
-    except ValueError as error:
-        # pyslurm's own parsers, before anything was sent.
+    except (ValueError, OverflowError) as error:
+        # pyslurm's own parsers, or a number that its field in C can't hold: before anything was sent.
         return {"failed": {"errno": -1, "words": str(error)}, "said": _said()}
     return {"done": done, "said": _said()}
 

@@ -7,12 +7,13 @@ here: tenants, API keys, the demo (`gateway.cli.up` goes on with those).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import docker
 
 from bridge.cluster import slurmconf
+from bridge.cluster.ages import AGES, Pace
 from bridge.cluster.apply import apply, take_down
 from bridge.cluster.base import ensure_base
 from bridge.cluster.engine import calling, confinement_of, connect
@@ -47,7 +48,14 @@ class Up:
         return f"http://127.0.0.1:{self.port}"
 
 
-def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: int | None = None) -> Up:
+def bring_up(
+    stack: Stack,
+    report: Reporter,
+    *,
+    pool: Pool = LOCAL_POOL,
+    port: int | None = None,
+    pace: Pace = Pace.ORDINARY,
+) -> Up:
     """Make everything that is missing or different, and wait until all parts are healthy.
 
     Raises
@@ -59,7 +67,8 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
     StepFailed
         A build, a container or a wait failed; run again, it goes on from there.
     """
-    client = connect()
+    client, ages = connect(), AGES[pace]
+    pool = replace(pool, timing=ages.timing) if pace is not Pace.ORDINARY else pool
     confinement, warning = confinement_of(client)
     if warning:
         report.say(warning)
@@ -72,7 +81,7 @@ def bring_up(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL, port: i
         refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)
         subnet = ensure_network(client, stack.name)
         config = slurmconf.render(pool, confinement, subnet, _templates(stack))
-        parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen)
+        parts = stack_parts(pool, confinement, images, subnet=subnet, config=config, port=chosen, ages=ages)
         steps = plan(stack.name, parts, VOLUMES, observed)
         try:
             apply(client, stack.name, steps, report)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bridge import wellknown
+from bridge.cluster.ages import Ages
 from bridge.cluster.part import Health, Mount, Part, Published, digest
 from bridge.cluster.pool import Confinement, Node, Pool
 from bridge.cluster.subnet import Subnet
@@ -69,6 +70,7 @@ def stack_parts(
     subnet: Subnet,
     config: Mapping[str, str],
     port: int,
+    ages: Ages,
 ) -> tuple[Part, ...]:
     """Describe all parts.
 
@@ -78,6 +80,8 @@ def stack_parts(
         Files of /etc/slurm by name (`bridge.cluster.slurmconf.render`).
     port
         Port on the host's loopback at which the gateway is published.
+    ages
+        How long Sluice's own parts wait.
     """
     content = digest(dict(config))
     nodes = [
@@ -92,7 +96,8 @@ def stack_parts(
     mariadb, bridge, gateway = (replace(part, address=subnet.of_part(part.name)) for part in others)
     # A changed configuration replaces what reads it when it starts.
     slurm = [replace(part, depends_on_content=content) for part in (*daemons, *nodes, *login, *agent)]
-    return (_prepare(images, config), mariadb, *slurm, _files(images), bridge, gateway)
+    parts = (_prepare(images, config), mariadb, *slurm, _files(images), bridge, gateway)
+    return tuple(replace(p, environment=(*p.environment, *ages.of_part(p.name))) for p in parts)
 
 
 def names_of(pool: Pool) -> tuple[str, ...]:

@@ -17,8 +17,11 @@ from bridge.cluster.engine import calling, last_lines
 from bridge.cluster.parts import PREPARE
 from bridge.cluster.plan import container_name
 
-ANSWER_S: Final = 15.0
-"""A part that has not answered its health command by then is taken for ill."""
+ANSWER_S: Final = 15
+"""Seconds; a part that has not answered its health command by then is taken for ill."""
+
+ANSWER_WITHOUT_SLURM_S: Final = 5
+"""The same while a part that all others need doesn't run: many ask it in turn, and wait in vain."""
 
 SLURM: Final = ("mariadb", "slurmdbd", "slurmctld", "slurmrestd")
 """Parts that all others need, in the order in which they need each other."""
@@ -50,8 +53,12 @@ def parts_status(client: docker.DockerClient, stack: str, expected: Sequence[str
         listed = client.api.containers(all=True, filters={"label": f"{wellknown.LABEL_STACK}={stack}"})
     found = {str(entry["Labels"].get(wellknown.LABEL_PART, "")): str(entry["Id"]) for entry in listed}
     names = [name for name in [*expected, *(n for n in found if n not in expected)] if name]
+    running = {
+        str(entry["Labels"].get(wellknown.LABEL_PART)) for entry in listed if entry["State"] == "running"
+    }
+    answer_s = ANSWER_S if running.issuperset(SLURM) else ANSWER_WITHOUT_SLURM_S
     with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
-        asked = pool.map(lambda name: _status(client, name, found.get(name)), names)
+        asked = pool.map(lambda name: _status(client, name, found.get(name), answer_s), names)
         statuses = tuple(asked)
     # The part that prepares ends when it is done: it is only worth a line when it failed.
     return tuple(status for status in statuses if status.name != PREPARE or not status.healthy)
@@ -80,7 +87,7 @@ def diagnose(statuses: Sequence[PartStatus]) -> str:
     return f"{slurm}{root.name} {what}{also}; see ./sluice logs {root.name}, ./sluice up starts it again"
 
 
-def _status(client: docker.DockerClient, name: str, container_id: str | None) -> PartStatus:
+def _status(client: docker.DockerClient, name: str, container_id: str | None, answer_s: int) -> PartStatus:
     if container_id is None:
         return PartStatus(name=name, state="missing", healthy=False)
     try:
@@ -88,7 +95,7 @@ def _status(client: docker.DockerClient, name: str, container_id: str | None) ->
     except docker.errors.NotFound:
         return PartStatus(name=name, state="missing", healthy=False)
     state = attributes["State"]
-    healthy, detail = _health(client, container_id, attributes)
+    healthy, detail = _health(client, container_id, attributes, answer_s)
     return PartStatus(
         name=name,
         state=str(state["Status"]),
@@ -102,7 +109,7 @@ def _status(client: docker.DockerClient, name: str, container_id: str | None) ->
 
 
 def _health(
-    client: docker.DockerClient, container_id: str, attributes: Mapping[str, Any]
+    client: docker.DockerClient, container_id: str, attributes: Mapping[str, Any], answer_s: int
 ) -> tuple[bool, str]:
     state = attributes["State"]
     if state["Status"] == "exited":
@@ -114,7 +121,7 @@ def _health(
     if not test or test[0] != "CMD":
         return True, ""
     try:
-        created = client.api.exec_create(container_id, ["timeout", f"{ANSWER_S:.0f}", *test[1:]])
+        created = client.api.exec_create(container_id, ["timeout", str(answer_s), *test[1:]])
         said = client.api.exec_start(created["Id"])
         code = client.api.exec_inspect(created["Id"])["ExitCode"]
     except docker.errors.APIError:

@@ -16,6 +16,7 @@ from pydantic.config import JsonDict
 
 from bridge.policy.grants import Budget, Classes, Count, Document, FlavorGrant, JobClass, Limits
 from bridge.policy.identity import USER_NAME, Identity, PosixGroup, Role, Service, UserName
+from bridge.policy.reserved import RESERVED_USERS
 from bridge.wellknown import CLASSES, FIRST_TENANT_UID, LAST_TENANT_UID
 
 __all__ = [
@@ -39,13 +40,6 @@ Mode = Literal["observe", "warn", "enforce"]
 
 RESERVED_NAMES: Final = frozenset({"root", "normal", "slurm", "sluice", "default", "all", "none", *CLASSES})
 """Names of tenants that would mean something to Slurm, to Sluice or to the system already."""
-
-RESERVED_USERS: Final = frozenset(
-    {"_apt", "backup", "bin", "daemon", "dbus", "games", "irc", "list", "lp", "mail", "man", "messagebus"}
-    | {"munge", "mysql", "news", "nobody", "polkitd", "proxy", "root", "sluice", "slurm", "slurmrestd"}
-    | {"sshd", "sync", "sys", "uucp", "www-data"}
-)
-"""System users of Debian and of Slurm; a member of this name would become one of them."""
 
 TENANT_NAME: Final = r"^[a-z][a-z0-9-]{0,29}$"
 """DNS label, at most 30 characters: ``production-<tenant>`` stays below Slurm's 40 bytes."""
@@ -100,7 +94,7 @@ class Member(Document):
     @classmethod
     def _not_a_system_user(cls, user: str) -> str:
         if _of_the_system(user):
-            raise ValueError(f"{user!r} is a user of the system itself; choose another name")
+            raise ValueError(f"{user!r} is a user or group of the system itself; choose another name")
         return user
 
 

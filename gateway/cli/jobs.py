@@ -13,7 +13,7 @@ from rich.console import Console
 from bridge.errors import Denied, NotFound, SluiceError
 from gateway.cli.client import Gateway, Job, Log
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
-from gateway.cli.tables import job_facts, jobs_table
+from gateway.cli.tables import job_facts, jobs_table, together
 
 POLL_S: Final = 1.0
 """Between two looks at a job or a log; the gateway's own picture is 1 to 5 s old."""
@@ -60,7 +60,7 @@ def jobs(
         narrowed = any(value is not None for value in query.values())
         console.print(NONE_SUCH if narrowed else NONE_AT_ALL)
         return
-    console.print(jobs_table(found, now=datetime.now(UTC), width=console.width))
+    console.print(jobs_table(together(found), now=datetime.now(UTC), width=console.width))
     if len(found) == limit:
         Console(stderr=True).print(f"[dim]the newest {limit}; --limit shows more[/dim]")
 

@@ -12,10 +12,12 @@ import sys
 import traceback
 from datetime import UTC, datetime
 from types import ModuleType
+from typing import Annotated
 
 import typer
 
 from bridge.errors import SluiceError, StepFailed
+from bridge.version import VERSION
 from gateway.cli import (
     down,
     env,
@@ -55,11 +57,34 @@ COMMANDS: tuple[ModuleType, ...] = (
 
 app = typer.Typer(
     name="sluice",
-    help="One GPU pool, three doors: sbatch, HTTP and Kubernetes, all scheduled by Slurm.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _version(*, asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"sluice {VERSION}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def sluice(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda asked: _version(asked=asked),
+            is_eager=True,
+            help="Say which Sluice this is.",
+        ),
+    ] = False,
+) -> None:
+    """One GPU pool, three doors: sbatch, HTTP and Kubernetes, all scheduled by Slurm."""
+    del version
+
 
 for _module in COMMANDS:
     _module.register(app)

@@ -114,6 +114,7 @@ def job_facts(job: Job, *, now: datetime) -> Table:
     raw = job.raw
     facts: dict[str, str | Text] = {
         "Job": f"{job.number}  ({job.id})",
+        "Array": _array(job),
         "Name": job.name,
         "Tenant": f"{job.tenant}, user {job.user}, class {job.job_class or '-'}, by {job.door or '-'}",
         "State": state_text(job),
@@ -137,6 +138,31 @@ def job_facts(job: Job, *, now: datetime) -> Table:
         if fact:
             table.add_row(name, fact)
     return table
+
+
+def _array(job: Job) -> str:
+    """Say whether it is an array or a task of one."""
+    array, task, waiting = (job.raw.get(key) for key in ("array_job_id", "array_task_id", "array_tasks"))
+    if array is None:
+        return ""
+    if task is not None:
+        return f"task {task} of {array}"
+    tasks = f"tasks {waiting} wait; " if waiting else ""
+    return f"a whole array: {tasks}./sluice job {array}_TASK shows one task"
+
+
+def together(jobs: Sequence[Job]) -> list[Job]:
+    """Put the tasks of an array, and the components of a job, in their order where the first of them is."""
+    groups: dict[object, list[Job]] = {}
+    for job in jobs:
+        whole = job.raw.get("array_job_id") or job.raw.get("het_job_id") or job.id
+        groups.setdefault(whole, []).append(job)
+    return [job for group in groups.values() for job in sorted(group, key=_place)]
+
+
+def _place(job: Job) -> tuple[int, int]:
+    task, component = job.raw.get("array_task_id"), job.raw.get("het_offset")
+    return (-1 if task is None else int(task), int(component or 0))
 
 
 def usage_table(report: Mapping[str, Any], *, width: int, title: str = "") -> Table:

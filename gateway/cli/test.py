@@ -17,6 +17,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from bridge.cluster.ages import Pace
 from bridge.errors import InputError
 from bridge.wellknown import LABEL_STACK
 from gateway.cli import exits
@@ -155,6 +156,7 @@ class Runner:
             "SLUICE_STACK": stack,
             "SLUICE_TEST_STACK": stack,
             "SLUICE_TEST_REQUIRED": "1",
+            "SLUICE_PACE": Pace.QUICK.value,
             "SLUICE_TEST_ALL": "1" if every else "0",
             "SLUICE_TEST_UP_LOG": str(logs / "up.log"),
             "PYTHONUNBUFFERED": "1",

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from bridge.cluster.ages import Pace
 from bridge.cluster.flow import bring_up
 from bridge.cluster.stack import Stack
 from gateway.cli.demo import run as run_demo
@@ -35,6 +36,12 @@ DemoOption = Annotated[
     bool | None,
     typer.Option("--demo/--no-demo", help="Run the demo (default: only when something was new)."),
 ]
+PaceOption = Annotated[
+    Pace,
+    typer.Option(
+        "--pace", envvar="SLUICE_PACE", help="Ages and time-outs: quick shortens them all, to try faults."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -48,6 +55,7 @@ def up(
     tenants: TenantsOption = EXAMPLES,
     port: PortOption = None,
     demo: DemoOption = None,
+    pace: PaceOption = Pace.ORDINARY,
     as_json: JsonOption = False,
 ) -> None:
     """Bring up the whole stack; run it again at any time, it changes only what differs."""
@@ -56,7 +64,7 @@ def up(
     local = Stack(stack, CHECKOUT)
     sources = documents([tenants])
     with Progress(words) as report, local.locked(report):
-        up_now = bring_up(local, report, port=port)
+        up_now = bring_up(local, report, port=port, pace=pace)
         await_ready(up_now.url, report)
         applied = apply_tenants(local, sources, report)
         new_keys = ensure_keys(local, up_now.url, users_of(sources), report)

@@ -11,6 +11,8 @@ from gateway.store.columns import upsert
 from gateway.store.tables import CursorRow
 
 ACCOUNTING: Final = "accounting"
+READINESS: Final = "readiness"
+"""No feed: the moment of the last write that only tried whether writes succeed."""
 
 
 def position(session: Session, cluster: str, name: str) -> datetime | None:

@@ -8,6 +8,7 @@ All SQL of the gateway runs through `Store.write` and `Store.read`; failures of 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -78,6 +79,14 @@ class Store:
         """Run a change and wait for it in the calling thread, for commands."""
         result: T = self._writer.put(change).result()
         return result
+
+    def free_mib(self) -> int | None:
+        """Return how much the disk of an SQLite file has left for it; None for other databases."""
+        database = sqlite_file(self.url)
+        if database is None:
+            return None
+        disk = os.statvfs(database.parent)
+        return disk.f_bavail * disk.f_frsize // 2**20
 
     def close(self) -> None:
         """Commit what is queued and close all connections."""

@@ -14,7 +14,7 @@ from bridge.agent.desk import Desk
 from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
-from bridge.errors import Denied, NotFound, OutcomeUnknown, SlurmRefused, Unavailable, Unsupported
+from bridge.errors import Denied, InputError, NotFound, OutcomeUnknown, SlurmRefused, Unavailable, Unsupported
 from bridge.job import JobSpec
 from bridge.slurm.port import Submitted
 
@@ -170,3 +170,21 @@ def test_system_accounts_submit_nothing(native: Native, http: Http, user: str) -
 def test_an_unknown_user_is_not_found(native: Native, http: Http) -> None:
     with pytest.raises(NotFound, match="zoe"):
         desk(native, http).submit(SPEC, user="zoe")
+
+
+NO_NUMBERS = [-1, 0, 2**32 - 2, 2**64, True, "7", 1.0, None]
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS)
+def test_what_is_no_jobs_number_reaches_nobody(native: Native, http: Http, number: Any) -> None:
+    asked = desk(native, http)
+    for call in (asked.job, asked.accounting_of, lambda job: asked.cancel(job, user="ann")):
+        with pytest.raises(InputError, match=r"is no number of a job: those are whole, from 1 to 4294967293"):
+            call(number)
+    assert native.asked == []
+
+
+@pytest.mark.parametrize("number", [number for number in NO_NUMBERS if number not in (0, None)])
+def test_what_is_no_tasks_number_reaches_nobody(native: Native, http: Http, number: Any) -> None:
+    with pytest.raises(InputError, match="array task"):
+        desk(native, http).cancel(7, user="ann", array_task_id=number)

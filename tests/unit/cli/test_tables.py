@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from gateway.cli.client import Job
-from gateway.cli.tables import duration, jobs_table, moment, usage_table
+from gateway.cli.tables import duration, job_facts, jobs_table, moment, together, usage_table
 from tests.unit.cli.conftest import job_json
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -87,3 +87,32 @@ def test_a_report_of_many_columns_gives_up_numbers_before_it_folds_names() -> No
     assert all(len(line) <= 80 for line in narrow)
     assert moment("2026-11-01T02:00:05+02:00") == "2026-11-01 00:00:05 UTC"
     assert moment("") == ""
+
+
+def read(number: int, array: int | None = None, task: int | None = None, **changes: object) -> Job:
+    fields = {"id": f"job_{number}", "array_job_id": array, "array_task_id": task, **changes}
+    return Job.read(job_json(number, **fields))
+
+
+def test_tasks_of_an_array_are_listed_in_their_order() -> None:
+    newest_first = [
+        read(12),
+        read(11, 5, 3),
+        read(10, 5, 10),
+        read(7, het_job_id=6, het_offset=1),
+        read(6, het_job_id=6, het_offset=0),
+        read(5, 5, array_tasks="11-20"),
+        read(9, 5, 0),
+        read(4),
+    ]
+    shown = [job.number for job in together(newest_first)]
+    assert shown == ["12", "5", "5_0", "5_3", "5_10", "6", "7", "4"]
+
+
+def test_an_array_says_that_it_is_one() -> None:
+    array = "\n".join(printed(job_facts(read(5, 5, array_tasks="1-3%2"), now=NOW), 120))
+    assert "a whole array: tasks 1-3%2 wait" in array
+    assert "5_TASK" in array
+    task = "\n".join(printed(job_facts(read(6, 5, 2), now=NOW), 120))
+    assert "task 2 of 5" in task
+    assert "Array" not in "\n".join(printed(job_facts(read(4), now=NOW), 120))

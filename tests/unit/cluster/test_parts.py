@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
+from bridge.cluster.ages import AGES, Ages, Pace
 from bridge.cluster.part import Part
 from bridge.cluster.parts import VOLUMES, Images, names_of, stack_parts
 from bridge.cluster.pool import LOCAL_POOL, Confinement
@@ -16,10 +17,14 @@ SUBNET = Subnet(IPv4Network("172.20.0.0/16"))
 
 
 def parts(
-    confinement: Confinement = Confinement.NONE, *, port: int = 8080, conf: str = "a"
+    confinement: Confinement = Confinement.NONE,
+    *,
+    port: int = 8080,
+    conf: str = "a",
+    ages: Ages = AGES[Pace.ORDINARY],
 ) -> dict[str, Part]:
     config = {"slurm.conf": conf, "slurmdbd.conf": "b"}
-    made = stack_parts(LOCAL_POOL, confinement, IMAGES, subnet=SUBNET, config=config, port=port)
+    made = stack_parts(LOCAL_POOL, confinement, IMAGES, subnet=SUBNET, config=config, port=port, ages=ages)
     return {part.name: part for part in made}
 
 

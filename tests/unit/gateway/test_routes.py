@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
 from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
@@ -765,5 +766,44 @@ def test_the_agent_that_is_gone_is_named(world: WorldMaker) -> None:
             parts = {part["part"]: part for part in ready.json()["parts"]}
             assert parts["slurm-agent"]["healthy"] is False
             assert "agent.sock" in parts["slurm-agent"]["detail"]
+
+    asyncio.run(story())
+
+
+def test_a_slash_at_the_end_is_no_redirect_that_loses_the_script(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            for answer in (
+                await w.ada.get("/v1/jobs/"),
+                await w.ada.post("/v1/jobs/", content=SCRIPT, headers=RAW),
+                await w.anonymous.get("/healthz/"),
+            ):
+                assert "no slash at their end" in problem(answer, 404, "not-found")["detail"]
+
+    asyncio.run(story())
+
+
+def test_a_store_that_takes_no_write_is_not_ready(world: WorldMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def store(w: World) -> tuple[int, dict[str, Any]]:
+        answer = await w.anonymous.get("/readyz")
+        return answer.status_code, next(p for p in answer.json()["parts"] if p["part"] == "store")
+
+    async def story() -> None:
+        async with world() as w:
+            assert (await store(w))[0] == 200
+            with monkeypatch.context() as patched:
+                patched.setattr(w.parts.store, "free_mib", lambda: 7)
+                status, part = await store(w)
+                assert (status, part["healthy"]) == (503, False)
+                assert "its disk is full: 7 MiB" in part["detail"]
+
+            def full(_session: object) -> None:
+                raise sa.exc.OperationalError("", None, Exception("database or disk is full"))
+
+            with monkeypatch.context() as patched:
+                patched.setattr("gateway.store.cursors.position", lambda *_: full(None))
+                status, part = await store(w)
+                assert (status, part["healthy"]) == (503, False)
+                assert "disk is full" in part["detail"]
 
     asyncio.run(story())
