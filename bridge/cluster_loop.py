@@ -143,7 +143,7 @@ class ClusterLoop:
         return not trouble
 
     def _pass(self) -> str:
-        self._resources.read()
+        self._resources.read(hold=not self._lease.leaving)
         trouble = ""
         try:
             actions = self._tenants.reconcile()

@@ -69,6 +69,8 @@ SLURM: Final = Recipe(
         *(f"slurm-conf/{name}" for name in ("prolog", "epilog", "make-home", "job_submit.first.lua")),
     ),
 )
+LOGIN: Final = Recipe(name="login", inputs=("docker/login",))
+"""Login nodes of the chart; the local stack's login node has no sshd."""
 AGENT: Final = Recipe(name="agent", inputs=("docker/agent", *SOURCES, "bridge"))
 GATEWAY: Final = Recipe(
     name="gateway", inputs=("docker/gateway", *SOURCES, "bridge", "gateway", "slurm-conf")
@@ -174,6 +176,10 @@ class Builder:
             agent=self._ensure(AGENT, Foundation({"BASE": slurm, "PACKAGES": packages})),
             gateway=self._ensure(GATEWAY, from_base),
         )
+
+    def login(self, slurm: str) -> str:
+        """Make sure of the chart's login image, on the image of Slurm; returns its reference."""
+        return self._ensure(LOGIN, Foundation({"BASE": slurm}))
 
     def _ensure(self, recipe: Recipe, start: Foundation) -> str:
         context = context_of(recipe, self.checkout)

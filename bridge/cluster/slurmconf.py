@@ -65,6 +65,7 @@ def render(
     """
     values = {
         "cluster": pool.cluster,
+        "slurmctld_host": "slurmctld",
         **{f"{part}_address": subnet.of_part(part) for part in ("slurmctld", "slurmdbd", "mariadb")},
         **_PLUGINS[confinement],
         "cgroup": _CGROUP[confinement],

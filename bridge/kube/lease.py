@@ -11,12 +11,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 
 from bridge.errors import Conflict, NotFound, Outdated, SluiceError
 from bridge.kube.kinds import LEASE, Object, metadata, section, text
 from bridge.kube.port import Cluster
+
+LEAVING: Final = "sluice.sh/leaving"
+"""Annotation of a Lease: Sluice is being uninstalled, nothing shall hold on to an object any more."""
 
 _log = structlog.get_logger(__name__)
 
@@ -59,6 +63,8 @@ class Lease:
         self._clock = clock
         self._seen: tuple[str, float] = ("", clock())
         self._renewed: float | None = None
+        self.leaving = False
+        """Whether somebody said that Sluice is being uninstalled (`LEAVING`)."""
 
     @property
     def held(self) -> bool:
@@ -93,6 +99,7 @@ class Lease:
             self._cluster.create(LEASE, self._wanted(None), namespace=self._namespace)
             return True
         version = text(found, "metadata", "resourceVersion")
+        self.leaving = bool(text(found, "metadata", "annotations", LEAVING))
         if version != self._seen[0]:
             self._seen = (version, self._clock())
         holder = text(found, "spec", "holderIdentity")

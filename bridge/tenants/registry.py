@@ -1,8 +1,9 @@
 """Who ever had a uid, kept in a cluster: ConfigMaps instead of a file beside the documents.
 
 One ConfigMap holds the uids of one range of `RANGE`: 25 bytes a user, so that none comes near Kubernetes'
-limit of 1 MiB, however many users there were. Each write names the version that it was made from: two
-bridges that both believe to lead can't give one uid twice.
+limit of 1 MiB, however many users there were. The chart makes them, empty.
+Each write names the version that it was made from: two bridges that both believe to lead can't give one uid
+twice.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from bridge.errors import Conflict, Outdated, TenantError, Unavailable
 from bridge.kube.kinds import CONFIG_MAP, Object, metadata, name_of, text
 from bridge.kube.port import Cluster
 from bridge.tenants.users import UserFiles
+from bridge.wellknown import FIRST_TENANT_UID, LAST_TENANT_UID
 
 RANGE: Final = 10_000
-LABEL: Final = "sluice.sh/uids"
 KEY: Final = "uids"
 
 
@@ -34,8 +35,8 @@ class ClusterUserFiles(UserFiles):
 
     def known(self) -> dict[str, int]:
         """Return all uids ever given; raises `TenantError` when a ConfigMap was damaged."""
-        found = self._cluster.list(CONFIG_MAP, namespace=self._namespace, selector=f"{LABEL}={self._prefix}")
-        self._maps = {name_of(item): item for item in found}
+        found = [self._cluster.get(CONFIG_MAP, name, namespace=self._namespace) for name in self._names()]
+        self._maps = {name_of(item): item for item in found if item is not None}
         known: dict[str, int] = {}
         for name, item in self._maps.items():
             for line in text(item, "data", KEY).splitlines():
@@ -60,14 +61,17 @@ class ClusterUserFiles(UserFiles):
             self._write(f"{self._prefix}-uids-{shard}", users)
         return True
 
+    def _names(self) -> list[str]:
+        shards = range(FIRST_TENANT_UID // RANGE, LAST_TENANT_UID // RANGE + 1)
+        return [f"{self._prefix}-uids-{shard}" for shard in shards]
+
     def _write(self, name: str, users: Mapping[str, int]) -> None:
         lines = "".join(f"{user} {uid}\n" for user, uid in sorted(users.items(), key=lambda item: item[1]))
         old = self._maps.get(name)
         if old is not None and text(old, "data", KEY) == lines:
             return
-        labels: Object = {LABEL: self._prefix, "app.kubernetes.io/managed-by": "sluice"}
         item: Object = {
-            "metadata": dict(metadata(old)) if old else {"name": name, "labels": dict(labels)},
+            "metadata": dict(metadata(old)) if old else {"name": name},
             "data": {KEY: lines},
         }
         try:

@@ -125,10 +125,10 @@ class ResourcePass:
         self._found: tuple[Record, ...] = ()
         self._acceptance = Acceptance()
 
-    def read(self) -> None:
-        """List, put finalizers on what is new, and take the documents that hold."""
+    def read(self, *, hold: bool = True) -> None:
+        """List, put finalizers on what is new (with `hold`), and take the documents that hold."""
         found = [record(item) for item in self._cluster.list(TENANT)]
-        self._found = tuple(self._finalized(each) for each in found)
+        self._found = tuple(self._finalized(each) if hold else each for each in found)
         self._acceptance = accept(self._found, self._tenants.check)
         self._source.accepted(self._acceptance.documents)
 

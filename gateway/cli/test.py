@@ -116,6 +116,7 @@ def full_plan(stack: str, *, every: bool) -> Plan:
             *CHECKS,
             suite("unit", "tests/unit", workers=cores),
             suite("property", "tests/property", workers=cores),
+            suite("chart", "tests/chart", workers=0),
         ),
         beside=Stage("up", (launcher, "up", "--stack", stack, "--demo")),
         on_stack=(
