@@ -102,6 +102,7 @@ def test_stages_can_be_chosen() -> None:
         "imports",
         "unit",
         "property",
+        "chart",
     ]
     assert [stage.name for stage in choose(plan, quick=False, only=("e2e",), keep=False).stages()] == [
         "up",
