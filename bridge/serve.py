@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from bridge.errors import InputError, NotFound, Unavailable
 from bridge.health import Heartbeat
-from bridge.policy.pool import pool_of
+from bridge.policy.pool import Flavor, pool_of
 from bridge.slurm.port import Slurm
 from bridge.tenants.changes import document_revision
 from bridge.tenants.flow import Preview, Tenants
@@ -78,7 +78,7 @@ class DocumentOperations:
             "site": self._tenants.site.model_dump(mode="json"),
             "documents": [sourced.tenant.model_dump(mode="json") for sourced in view.documents],
             "states": {name: asdict(state) for name, state in view.states.items()},
-            "flavors": {name: asdict(flavor) for name, flavor in flavors.items()},
+            "flavors": {name: _flavor(flavor) for name, flavor in flavors.items()},
         }
 
     def document(self, args: Mapping[str, Any]) -> Answer:
@@ -138,6 +138,11 @@ class DocumentOperations:
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise InputError("limit must be a whole number of at least 1")
         return {"entries": [asdict(entry) for entry in self._tenants.history(name, limit=limit)]}
+
+
+def _flavor(flavor: Flavor) -> Answer:
+    share = flavor.share.model_dump(mode="json") if flavor.share else None
+    return {**asdict(flavor), "share": share}
 
 
 def _preview(preview: Preview) -> Answer:
