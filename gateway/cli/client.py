@@ -203,6 +203,28 @@ class Gateway:
         """Return the usage report as CSV text."""
         return self._ask("GET", "/v1/reports/usage", query=query, headers={"Accept": "text/csv"}).text
 
+    def cost(self, query: Query) -> dict[str, Any]:
+        """Return the bill of a period."""
+        return self.get("/v1/reports/cost", query=query)
+
+    def cost_csv(self, query: Query) -> str:
+        """Return the bill of a period as CSV text."""
+        return self._ask("GET", "/v1/reports/cost", query=query, headers={"Accept": "text/csv"}).text
+
+    def get(self, path: str, *, query: Query | None = None) -> dict[str, Any]:
+        """Return the JSON of a path."""
+        found: dict[str, Any] = self._ask("GET", path, query=query).json()
+        return found
+
+    def put(self, path: str, document: object) -> tuple[bool, dict[str, Any]]:
+        """Put a document; returns whether that changed anything (201), and the answer."""
+        answer = self._ask("PUT", path, json=document)
+        return answer.status_code == httpx.codes.CREATED, answer.json()
+
+    def delete(self, path: str) -> None:
+        """Delete what is at a path."""
+        self._ask("DELETE", path)
+
     def _ask(
         self,
         method: str,

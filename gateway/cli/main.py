@@ -28,6 +28,7 @@ from gateway.cli import (
     lint,
     login,
     logs,
+    prices,
     report,
     status,
     submit,
@@ -50,6 +51,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     imports,
     report,
     keys,
+    prices,
     env,
     test,
 )

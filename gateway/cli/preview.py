@@ -19,6 +19,11 @@ def show_verdict(found: dict[str, Any], *, as_json: bool) -> None:
         what = f"{job['name']}: {job['gpus']} GPUs, {job['cpus'] or '?'} CPUs in partition {job['partition']}"
         start = f"would start at {job['estimated_start']} on {job['nodes']}"
         out.print(_line(what, start, job["reason"]), highlight=False, markup=False)
+    if cost := found.get("cost"):
+        limit = f", at most {cost['at_most']}" if cost["at_most"] else ", without a time limit"
+        out.print(
+            f"costs {cost['per_hour']} {cost['currency']} an hour{limit}", highlight=False, markup=False
+        )
     _warn(found["warnings"])
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from bridge.errors import InputError
 from gateway.cli.client import Gateway
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
-from gateway.cli.tables import moment, usage_table
+from gateway.cli.tables import cost_table, moment, usage_table
 
 
 def register(app: typer.Typer) -> None:
@@ -28,9 +28,13 @@ def report(
     ] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="DATE", help="Day after the last.")] = None,
     by: Annotated[
-        str, typer.Option("--by", help="Columns, of: tenant,user,flavor,class,door,day,month.")
+        str, typer.Option("--by", help="Columns, of: tenant,user,flavor,class,door,day,month; --cost: kind.")
     ] = "tenant,user",
-    timezone: Annotated[str, typer.Option("--timezone", help="Zone of days and months.")] = "UTC",
+    timezone: Annotated[
+        str | None,
+        typer.Option("--timezone", help="Zone of days and months (UTC; --cost: of the default price book)."),
+    ] = None,
+    cost: Annotated[bool, typer.Option("--cost", help="What it cost, by the price books.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_user: AsOption = None,
     stack: StackOption = "sluice",
@@ -39,16 +43,16 @@ def report(
     """Report GPU-seconds and more, of all doors, per tenant and user."""
     if as_csv and as_json:
         raise InputError("--csv and --json can't both be printed; leave one out")
-    query = {"by": by, "timezone": timezone, **period(month, begin, end)}
+    query = {"by": by, **({"timezone": timezone} if timezone else {}), **period(month, begin, end)}
     with Gateway(open_session(stack, as_user)) as gateway:
         if as_csv:
-            sys.stdout.write(gateway.report_csv(query))
+            sys.stdout.write(gateway.cost_csv(query) if cost else gateway.report_csv(query))
             return
-        found = gateway.report(query)
+        found = gateway.cost(query) if cost else gateway.report(query)
     if as_json:
         print_json(found)
         return
-    show_report(found, Console())
+    (show_bill if cost else show_report)(found, Console())
 
 
 def show_report(found: dict[str, Any], console: Console) -> None:
@@ -59,13 +63,25 @@ def show_report(found: dict[str, Any], console: Console) -> None:
     console.print(usage_table(found, title=title(found), width=console.width))
 
 
-def title(found: dict[str, Any]) -> str:
+def show_bill(found: dict[str, Any], console: Console) -> None:
+    """Print a bill as a table under its period, and what it leaves out."""
+    if found["rows"]:
+        console.print(cost_table(found, title=title(found, view="Cost")))
+    else:
+        console.print(f"{title(found, view='Cost')}\nnothing that has a price was used")
+    for each in found["unpriced"]:
+        what = f"{each['flavor'] or 'no GPU'}, class {each['class'] or '-'}"
+        where = f"no price in book {each['price_book']!r}: tenant {each['tenant']}, {what}"
+        hours = f"{each['gpu_seconds'] / 3600:,.1f} GPU-hours"
+        console.print(f"{where}, {hours}", markup=False, highlight=False)
+
+
+def title(found: dict[str, Any], view: str = "Billed usage") -> str:
     """Return the period in words, and how fresh the numbers are."""
     span = found.get("period") or {}
-    view = str(found.get("view", "billed")).capitalize()
     zone = str(span.get("timezone") or "UTC")
     begin, end = (moment(str(span.get(key) or ""), zone) for key in ("from", "to"))
-    words = f"{view} usage from {begin} to {end}" + ("" if zone == "UTC" else f"\nby the clock of {zone}")
+    words = f"{view} from {begin} to {end}" + ("" if zone == "UTC" else f"\nby the clock of {zone}")
     return f"{words}\nas of {moment(found['as_of'])}" if found.get("as_of") else words
 
 

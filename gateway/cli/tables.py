@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time
+from decimal import Decimal
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -129,6 +130,7 @@ def job_facts(job: Job, *, now: datetime) -> Table:
         "Folder": str(raw.get("work_dir") or ""),
         "Output": str(raw.get("stdout") or ""),
         "Errors": str(raw.get("stderr") or "") if raw.get("stderr") != raw.get("stdout") else "",
+        "Cost": f"{raw['cost']['amount']} {raw['cost']['currency']}" if raw.get("cost") else "",
         "Messages": "\n".join(job.messages),
     }
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -201,6 +203,30 @@ def _that_fit(
 
 def _numbers(row: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
     return [f"{int(row.get(key) or 0) // USAGE_COLUMNS[key][1]:,}" for key in keys]
+
+
+def cost_table(bill: Mapping[str, Any], *, title: str = "") -> Table:
+    """Return a bill: the columns that it is grouped by, GPU-hours, cost by the list and as billed."""
+    groups: list[str] = list(bill["by"])
+    table = plain_table(title)
+    for key in groups:
+        table.add_column(key.capitalize(), overflow="fold")
+    for heading in ("GPU-hours", "Covered", "Reserved", "List", "Cost"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in bill["rows"]:
+        table.add_row(*(str(row[key] or "-") for key in groups), *_cost(row))
+    if groups:
+        table.add_section()
+        for total in bill["totals"]:
+            table.add_row("total", *[""] * (len(groups) - 1), *_cost(total), style="bold")
+    return table
+
+
+def _cost(figures: Mapping[str, Any]) -> list[str]:
+    seconds = ("gpu_seconds", "covered_gpu_seconds", "reserved_gpu_seconds")
+    hours = [f"{figures[key] / 3600:,.2f}" if figures[key] else "-" for key in seconds]
+    amounts = [f"{Decimal(figures[key]):,} {figures['currency']}" for key in ("list_cost", "cost")]
+    return [*hours, *amounts]
 
 
 def tenants_table(tenants: Sequence[Mapping[str, Any]], *, width: int) -> Table:

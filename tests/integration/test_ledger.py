@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 Client = Callable[[str], GatewayClient]
 
-FIELDS = "JobIDRaw,DBIndex,State,Start,End,Suspended,AllocTRES,User,JobID"
+FIELDS = "JobIDRaw,DBIndex,State,Start,End,Suspended,AllocTRES,User,JobID,QOS"
 SMALL = "--mem=64M --time=5"
 
 
@@ -37,6 +37,7 @@ class Row:
     tres: Mapping[str, int]
     user: str
     shown: str
+    qos: str
 
     @property
     def seconds(self) -> int:
@@ -73,6 +74,7 @@ def _row(cells: list[str]) -> Row:
         tres=tres,
         user=cells[7],
         shown=cells[8],
+        qos=cells[9],
     )
 
 

@@ -14,7 +14,7 @@ import typer
 import typer.testing
 
 from bridge.errors import SluiceError
-from gateway.cli import env, jobs, lint, report, session, submit, tenants
+from gateway.cli import env, jobs, lint, prices, report, session, submit, tenants
 
 Answer = Callable[[httpx.Request], httpx.Response]
 
@@ -71,7 +71,7 @@ def sluice(local_stack: Path, monkeypatch: pytest.MonkeyPatch) -> Sluice:
     """``sluice("jobs", "--json")`` in this process, 100 columns wide."""
     monkeypatch.setenv("COLUMNS", "100")
     app = typer.Typer(pretty_exceptions_enable=False)
-    for module in (submit, lint, jobs, report, tenants, env):
+    for module in (submit, lint, jobs, report, prices, tenants, env):
         module.register(app)
 
     def call(*arguments: str, stdin: bytes = b"") -> Said:
