@@ -146,7 +146,6 @@ class JobSpec:
     gpu_freq: str | None = None
     profile: str | None = None
     acctg_freq: str | None = None
-    propagate: str | None = None
     container: str | None = None
     container_id: str | None = None
     container_type: str | None = None

@@ -14,7 +14,20 @@ from gateway import problems
 from gateway.compose import Parts, running
 from gateway.metrics import Metrics
 from gateway.requests import Around
-from gateway.routes import audit, health, jobs, keys, logs, prices, reports, schemas, scripts, tenants, whoami
+from gateway.routes import (
+    audit,
+    commands,
+    health,
+    jobs,
+    keys,
+    logs,
+    prices,
+    reports,
+    schemas,
+    scripts,
+    tenants,
+    whoami,
+)
 
 DESCRIPTION: Final = """One GPU pool, scheduled by Slurm. Send an API key or a token of the
 site's sign-in as `Authorization: Bearer ...`.
@@ -52,7 +65,20 @@ def create_app(make: Callable[[], Parts], *, max_body_bytes: int) -> FastAPI:
         redirect_slashes=False,
     )
     problems.install(app)
-    for module in (jobs, scripts, logs, tenants, reports, prices, whoami, keys, audit, schemas, health):
+    for module in (
+        jobs,
+        scripts,
+        commands,
+        logs,
+        tenants,
+        reports,
+        prices,
+        whoami,
+        keys,
+        audit,
+        schemas,
+        health,
+    ):
         app.include_router(module.router)
 
     def metrics() -> Metrics | None:

@@ -25,7 +25,7 @@ from gateway.oidc.settings import Oidc
 from gateway.oidc.verify import Verifier, issuer_of
 from gateway.principal import WHOLE, Grant, Principal, Scope, within
 
-__all__ = ["Authenticator", "Caller", "KeyKeeper", "Looker", "Principal", "new_key"]
+__all__ = ["Authenticator", "Caller", "KeyKeeper", "Known", "Looker", "Principal", "new_key"]
 
 SAFE: Final = frozenset({"GET", "HEAD"})
 
@@ -133,5 +133,7 @@ Caller = Annotated[Principal, Depends(current)]
 """Type of a route's parameter that is the caller."""
 Looker = Annotated[Principal, Depends(looking)]
 """The same, for a POST that changes nothing."""
+Known = Annotated[Principal, Depends(_identified)]
+"""The same, for a route that asks for a scope itself."""
 KeyKeeper = Annotated[Principal, Depends(keeping_keys)]
 """The same, for routes that write keys."""

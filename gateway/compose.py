@@ -96,11 +96,13 @@ def compose(
         poll_min_s=settings.poll_min_s,
         poll_max_s=settings.poll_max_s,
     )
+    site = read_site(settings.site_file)
     place = Place(
         cluster=lambda: tracker.mirror.cluster,
         homes_dir=settings.homes_dir,
         host=socket.gethostname(),
         site_options=site.options(),
+        login_limits=site.limits(),
     )
     reader = Reader(place, clock)
     submitter = Submitter(

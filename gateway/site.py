@@ -1,6 +1,6 @@
 """The site's own settings of the HTTP door, one YAML file (``SLUICE_GATEWAY_SITE_FILE``).
 
-What flows in: the file. What flows out: `Site`: the options of the site's SPANK plugins, and its OIDC issuers
+What flows in: the file. What flows out: `Site`: options of SPANK plugins, limits of a login, OIDC issuers
 (`gateway.oidc.settings`)::
 
     spank_options:
@@ -8,6 +8,7 @@ What flows in: the file. What flows out: `Site`: the options of the site's SPANK
     oidc:
       issuers:
         - {issuer: "https://login.example.org", audience: [sluice], user: {claim: preferred_username}}
+    login_limits: {NOFILE: 131072, STACK: 8388608}
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bridge.sbatch import SiteOption
 from bridge.sbatch.getopt import Argument
 from bridge.sbatch.options import OPTIONS
 from gateway.oidc.settings import Oidc
+from gateway.schemas.v1.submit import LimitName
 
 _OWN: Final = frozenset(option.name for option in OPTIONS)
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")]
@@ -46,6 +48,14 @@ class Site(BaseModel):
 
     spank_options: tuple[SpankOption, ...] = ()
     oidc: Oidc = Oidc()
+    login_limits: dict[LimitName, int] | None = None
+    """Soft limits of a login (``ulimit -S``; -1 is unlimited), for jobs whose request brings none."""
+
+    def limits(self) -> dict[str, int] | None:
+        """Return the limits as the parser takes them."""
+        if self.login_limits is None:
+            return None
+        return {str(name): value for name, value in self.login_limits.items()}
 
     def options(self) -> tuple[SiteOption, ...]:
         """Return the options as the parser takes them."""

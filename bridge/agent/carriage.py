@@ -138,7 +138,6 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "gpu_freq": Carried("", "tres_freq", _NONE),
     "profile": Carried("", "profile", _REWRITTEN),
     "acctg_freq": Carried("accounting_gather_frequency", "account_gather_frequency"),
-    "propagate": Carried(why="it names limits of the login session, which HTTP doesn't have"),
     "container": Carried("container", "container"),
     "container_id": Carried("container_id", "container_id"),
     "container_type": Carried("", "container_type", _NONE),

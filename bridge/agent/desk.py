@@ -7,7 +7,7 @@ asked is in `native_calls`, `rest`, `rest_accounting` and `commands`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, Final
@@ -21,6 +21,7 @@ from bridge.agent.commands import Commands
 from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
+from bridge.agent.user_commands import UserCommands
 from bridge.errors import NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
 from bridge.job import AccountingRow, JobSpec
 from bridge.slurm.codec import encode
@@ -30,6 +31,7 @@ from bridge.slurm.port import (
     AccountingState,
     Association,
     Cluster,
+    CommandAnswer,
     Forecast,
     PartHealth,
     Qos,
@@ -67,6 +69,7 @@ class Desk:
         self._accounting = accounting
         self._commands = commands
         self._native = native
+        self._user_commands = UserCommands(rest.token_of)
         self._health_s = health_s
         self._asking = ThreadPoolExecutor(max_workers=8, thread_name_prefix="health")
 
@@ -181,6 +184,14 @@ class Desk:
 
     def _some_nodes_are_away(self) -> bool:
         return any(_AWAY.intersection(node.get("state", ())) for node in self.nodes())
+
+    def command(self, words: Sequence[str], *, user: str, variables: Mapping[str, str]) -> CommandAnswer:
+        """Run one of Slurm's commands as the user."""
+        ids_of(user)
+        answer = self._user_commands.run(words, user=user, variables=variables)
+        if self._native:
+            self._native.doubt()
+        return answer
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """Cancel as the user, so that accounting shows who did."""

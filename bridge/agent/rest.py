@@ -207,10 +207,14 @@ class Rest:
         until, token = self._token
         now = time.time()
         if now > until - TOKEN_S / 2:
-            claims = {"iat": int(now), "exp": int(now) + TOKEN_S, "sun": self._slurm_user}
-            token = jwt.encode(claims, self._key, algorithm="HS256")
+            token = self.token_of(self._slurm_user, TOKEN_S)
             self._token = (now + TOKEN_S, token)
         return token
+
+    def token_of(self, user: str, lives_s: int) -> str:
+        """Make a token of Slurm's for a user."""
+        now = int(time.time())
+        return jwt.encode({"iat": now, "exp": now + lives_s, "sun": user}, self._key, algorithm="HS256")
 
 
 def _words(error: Mapping[str, Any]) -> str:

@@ -42,7 +42,16 @@ def _job_operations(desk: Desk) -> dict[str, Handler]:
     def cancel(args: Args) -> None:
         desk.cancel(args["job_id"], user=args["user"], array_task_id=args.get("array_task_id"))
 
-    return {"submit": submit, "submit_het": submit_het, "forecast": forecast, "cancel": cancel}
+    def command(args: Args) -> Any:  # noqa: ANN401 - what travels
+        return encode(desk.command(args["words"], user=args["user"], variables=args["variables"]))
+
+    return {
+        "submit": submit,
+        "submit_het": submit_het,
+        "forecast": forecast,
+        "cancel": cancel,
+        "command": command,
+    }
 
 
 def _reading_operations(desk: Desk) -> dict[str, Handler]:

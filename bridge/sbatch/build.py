@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bridge.job import JobSpec
-from bridge.sbatch import gres, layout, nodes, site
+from bridge.sbatch import gres, layout, limits, nodes, site
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.gres_counts import Counts
 from bridge.sbatch.integers import short, uint32
-from bridge.sbatch.refusal import BAD_REQUEST, Refusal, bad_number
+from bridge.sbatch.refusal import Refusal, bad_number
 from bridge.sbatch.tres import prefixed
 from bridge.units import NO_VAL
 
@@ -44,9 +44,6 @@ _COUNTS: Final = (
     *("ntasks_per_socket", "ntasks_per_tres", "sockets_per_node"),
 )
 
-_LIMITS: Final = (*("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"),)
-
-
 Environment = Callable[[str | None], Mapping[str, str]]
 """Makes the job's environment of the node list as it is sent."""
 
@@ -66,7 +63,7 @@ def build(
     Refusal
         What sbatch finds only now: limits, node list, generic resources.
     """
-    _check_limits(draft)
+    limits.check(draft)
     required = _required_nodes(draft)
     texts = _texts(draft)
     counts = _counts(draft)
@@ -93,7 +90,6 @@ def _renamed(draft: Draft, texts: gres.Texts, context: SubmitContext) -> dict[st
         "site": site.of_prolog(draft.site),
         "licenses": _joined(draft.licenses, draft.resources),
         "clusters": _other_clusters(draft.clusters, context.cluster),
-        "propagate": None if draft.propagate == "NONE" else draft.propagate,
         "node_sizes": draft.node_sizes if draft.nodes and draft.nodes_max else None,
         "kill_on_node_fail": False if draft.no_kill else None,
         "priority": None if draft.hold else draft.priority or None,
@@ -208,17 +204,3 @@ def _cpus(draft: Draft) -> int:
     if draft.cpus_per_task:
         return tasks * draft.cpus_per_task
     return 0 if draft.nodes and draft.nodes_min == 0 else tasks
-
-
-def _check_limits(draft: Draft) -> None:
-    """``--propagate`` names limits; without a login session only NONE can be carried out."""
-    if draft.get_user_env or draft.propagate is None or draft.propagate in ("ALL", "NONE"):
-        return
-    for token in filter(None, draft.propagate.replace("\t", ",").replace(" ", ",").split(",")):
-        if token.removeprefix("RLIMIT_") not in _LIMITS:
-            raise Refusal(
-                f"sbatch: error: Bad rlimit name: {token.removeprefix('RLIMIT_')}",
-                f"sbatch: error: --propagate={draft.propagate} is not valid.",
-                exit_code=BAD_REQUEST,
-                option="propagate",
-            )

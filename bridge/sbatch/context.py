@@ -33,6 +33,8 @@ class SubmitContext:
     """GresTypes of the cluster; None = not known: then slurmctld judges names of generic resources."""
     site_options: tuple[SiteOption, ...] = ()
     """Options of the site's SPANK plugins."""
+    limits: Mapping[str, int] | None = None
+    """Soft limits of the caller's process by Slurm's names (``NOFILE``), -1 unlimited; None = not known."""
     cluster: str | None = None
     """Slurm's name of the cluster, for ``--clusters``; None = not known."""
 

@@ -2,8 +2,8 @@
 
 _fill_job_desc_from_opts() of src/sbatch/sbatch.c and env_merge_filter() of src/common/env.c. What stands
 for sbatch's own environment is, for a job that comes over HTTP, the user's login environment with what
-the request gives on top: never this process's. Limits (SLURM_RLIMIT_*) belong to a login session and are
-not sent: the node's limits hold.
+the request gives on top: never this process's. Limits (SLURM_RLIMIT_*) are those of the caller's process
+where they are known; else none are sent, and the node's own hold.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bridge.sbatch import layout, site
+from bridge.sbatch import layout, limits, site
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.draft import Draft
@@ -60,6 +60,7 @@ class Surroundings:
         own = self._own
         own |= _submission(draft, self._context)
         own |= site.of_job(draft.site)
+        own |= limits.variables(draft, self._context.limits)
         own |= {} if hint is None else {"SLURM_HINT": hint}
         for name, value in _said(draft).items():
             own.setdefault(name, value)

@@ -53,9 +53,19 @@ class Getopt(Generic[AnOption]):
         What the program prints after getopt's own line.
     exit_code
         What the program then exits with.
+    program
+        Its name in the messages.
     """
 
-    def __init__(self, options: Sequence[AnOption], *, advice: str, exit_code: int = BAD_OPTION) -> None:
+    def __init__(
+        self,
+        options: Sequence[AnOption],
+        *,
+        advice: str,
+        exit_code: int = BAD_OPTION,
+        program: str = "sbatch",
+    ) -> None:
+        self._program = program
         self._options = [option for option in options if option.name]
         self._by_name = {option.name: option for option in reversed(self._options)}
         self._by_short = {option.short: option for option in reversed(options) if option.short}
@@ -125,4 +135,4 @@ class Getopt(Generic[AnOption]):
         return at + 1
 
     def _complaint(self, message: str, option: str) -> Refusal:
-        return Refusal(f"sbatch: {message}", self._advice, exit_code=self._exit_code, option=option)
+        return Refusal(f"{self._program}: {message}", self._advice, exit_code=self._exit_code, option=option)

@@ -7,7 +7,7 @@ gets no answer is `Unavailable`, never `OutcomeUnknown`: nothing was to be chang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from bridge.slurm.port import (
     AccountingState,
     Association,
     Cluster,
+    CommandAnswer,
     Forecast,
     NodeStatus,
     PartHealth,
@@ -32,6 +33,8 @@ from bridge.wire import Client
 PART: Final = "slurm-agent"
 _CALL_S: Final = 25.0
 _SUBMIT_S: Final = 35.0
+_COMMAND_S: Final = 130.0
+"""Waiting for a place and running, as long as the agent does."""
 _ACCOUNTING_S: Final = 300.0
 _STREAM_S: Final = 150.0
 
@@ -67,6 +70,11 @@ class AgentClient:
     def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
         """See the port."""
         return decode(Forecast, self._read("forecast", spec=encode(spec), user=user))
+
+    def command(self, words: Sequence[str], *, user: str, variables: Mapping[str, str]) -> CommandAnswer:
+        """See the port."""
+        args = {"words": list(words), "user": user, "variables": dict(variables)}
+        return decode(CommandAnswer, self.wire.call("command", timeout_s=_COMMAND_S, **args))
 
     def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
         """See the port."""

@@ -5,9 +5,12 @@ Errors are raised as the port's own; the work of a call is not here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from bridge.errors import SluiceError, SlurmRefused
 from bridge.slurm.errnos import Errno
 from bridge.slurm.fake_records import FakeRecords
+from bridge.slurm.port import CommandAnswer
 
 
 class FakeFaults(FakeRecords):
@@ -19,6 +22,10 @@ class FakeFaults(FakeRecords):
         """Parts that are down now: ``slurmctld``, ``slurmdbd``, ``slurmrestd``, ``native``."""
         self.calls: list[str] = []
         """Names of the port's methods in the order they were called."""
+        self.said: dict[str, CommandAnswer] = {}
+        """What Slurm's commands answer, by name."""
+        self.ran: list[tuple[tuple[str, ...], str, dict[str, str]]] = []
+        """Commands that were run: words, user, variables."""
         self._faults: dict[str, list[tuple[SluiceError, bool]]] = {}
 
     def fail_next(self, op: str, error: SluiceError, *, after: bool = False, times: int = 1) -> None:
@@ -40,3 +47,10 @@ class FakeFaults(FakeRecords):
         if not after:
             raise error
         return error
+
+    def command(self, words: Sequence[str], *, user: str, variables: Mapping[str, str]) -> CommandAnswer:
+        """Answer what a test put into `said`, else as ``--version``."""
+        self.begin("command", "slurmctld")
+        self.uid_of(user)
+        self.ran.append((tuple(words), user, dict(variables)))
+        return self.said.get(words[0]) or CommandAnswer(exit_code=0, stdout=b"slurm 26.05.5\n")

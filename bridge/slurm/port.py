@@ -66,6 +66,15 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAnswer:
+    """What one of Slurm's commands said."""
+
+    exit_code: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeStatus:
     """One node; GPUs as counts by type."""
 
@@ -184,6 +193,13 @@ class Slurm(Protocol):
         """Have slurmctld and job_submit.lua judge a job as on its submission; nothing is made.
 
         `SlurmRefused` as of `submit`; `Unsupported` where the agent has no libslurm.
+        """
+        ...
+
+    def command(self, words: Sequence[str], *, user: str, variables: Mapping[str, str]) -> CommandAnswer:
+        """Run one of Slurm's own commands (``squeue -h``) with the user's rights, and return what it said.
+
+        A command that fails is an answer; `InputError` is for words that aren't taken over HTTP.
         """
         ...
 

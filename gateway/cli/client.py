@@ -17,6 +17,9 @@ from bridge.job import FINISHED
 from gateway.cli.session import Session
 
 PAGE: Final = 100
+_ANSWER_S: Final = 60.0
+_COMMAND_S: Final = 140.0
+"""A little longer than the gateway waits for a command."""
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 Query = Mapping[str, str | int | Sequence[str]]
 
@@ -101,6 +104,15 @@ class Log:
     """Bytes of the whole file when it was read."""
 
 
+@dataclass(frozen=True, slots=True)
+class CommandOutput:
+    """What one of Slurm's commands said."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
 class Gateway:
     """A connection to the gateway; use as a context."""
 
@@ -111,7 +123,6 @@ class Gateway:
             base_url=session.url,
             trust_env=host not in LOOPBACK,  # a proxy of the environment can't reach this machine
             headers={"Authorization": f"Bearer {session.key}", "User-Agent": "sluice-cli"},
-            timeout=httpx.Timeout(60.0, connect=5.0),
             transport=transport,
         )
 
@@ -126,6 +137,27 @@ class Gateway:
         headers = {"Content-Type": "text/x-shellscript", "Idempotency-Key": idempotency_key}
         answer = self._ask("POST", "/v1/jobs", query=query, content=script, headers=headers)
         return Job.read(answer.json())
+
+    def submit_job(self, body: Mapping[str, Any], *, idempotency_key: str) -> Job:
+        """Submit a job as JSON."""
+        headers = {"Idempotency-Key": idempotency_key}
+        return Job.read(self._ask("POST", "/v1/jobs", json=dict(body), headers=headers).json())
+
+    def test_job(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Have a job as JSON judged; nothing is submitted."""
+        found: dict[str, Any] = self._ask("POST", "/v1/jobs:test", json=dict(body)).json()
+        return found
+
+    def site_options(self) -> list[dict[str, Any]]:
+        """Return what the site adds to sbatch's options."""
+        items: list[dict[str, Any]] = self._ask("GET", "/v1/scripts:options").json()["items"]
+        return items
+
+    def run_command(self, name: str, arguments: Sequence[str], variables: Mapping[str, str]) -> CommandOutput:
+        """Have one of Slurm's commands run with the user's rights."""
+        asked = {"args": list(arguments), "variables": dict(variables)}
+        said = self._ask("POST", f"/v1/commands/{name}", json=asked, timeout_s=_COMMAND_S).json()
+        return CommandOutput(int(said["exit_code"]), str(said["stdout"]), str(said["stderr"]))
 
     def look_at(self, script: bytes, *, by: str, query: Query) -> dict[str, Any]:
         """Have a script looked at by ``jobs:test`` or ``scripts:lint``; nothing is submitted."""
@@ -234,10 +266,16 @@ class Gateway:
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
         json: object = None,
+        timeout_s: float = _ANSWER_S,
     ) -> httpx.Response:
         try:
             answer = self._http.request(
-                method, path, params=dict(query or {}), headers=headers, content=content, json=json
+                *(method, path),
+                params=dict(query or {}),
+                headers=headers,
+                content=content,
+                json=json,
+                timeout=httpx.Timeout(timeout_s, connect=5.0),
             )
         except httpx.TransportError as error:
             raise Unavailable(

@@ -20,6 +20,7 @@ from bridge.errors import SluiceError, StepFailed
 from bridge.version import VERSION
 from gateway.cli import (
     down,
+    dropin_commands,
     env,
     exits,
     imports,
@@ -47,6 +48,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     submit,
     lint,
     jobs,
+    dropin_commands,
     tenants,
     imports,
     report,

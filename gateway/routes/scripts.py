@@ -9,7 +9,7 @@ from gateway.auth import Looker
 from gateway.compose import Parts
 from gateway.price.estimate import holding_of
 from gateway.routes.submission import BODY, Asked
-from gateway.schemas.v1.preview import JobTest, Lint, lint_of, test_of
+from gateway.schemas.v1.preview import JobTest, Lint, SiteOptions, lint_of, site_options_of, test_of
 from gateway.schemas.v1.problem import problems
 
 router = APIRouter(prefix="/v1", tags=["jobs"])
@@ -23,6 +23,12 @@ async def lint_script(request: Request, caller: Looker, submission: Asked) -> Li
     """
     parsed = _parts(request).preview.reader.read(submission, user=caller.user)
     return lint_of(parsed, hints(submission.script, parsed))
+
+
+@router.get("/scripts:options", responses=problems(401, 403))
+async def site_options(request: Request, caller: Looker) -> SiteOptions:
+    """List the options that this site's SPANK plugins add to sbatch's own."""
+    return site_options_of(_parts(request).preview.reader.place.site_options)
 
 
 @router.post("/jobs:test", responses=problems(401, 403, 413, 422, 503), openapi_extra=BODY)

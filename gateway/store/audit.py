@@ -15,6 +15,7 @@ from gateway.store.tables.audit import AuditRow
 Action = Literal[
     "job.submit",
     "job.cancel",
+    "command.run",
     "key.create",
     "key.revoke",
     "tenant.put",

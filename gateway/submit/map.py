@@ -37,6 +37,9 @@ class Submission:
     job_class: str | None = None
     name: str | None = None
     file_name: str | None = None
+    submit_host: str | None = None
+    limits: Mapping[str, int] | None = None
+    """Soft limits of the caller's process; -1 is unlimited."""
 
     @property
     def fingerprint(self) -> str:
@@ -55,6 +58,8 @@ class Place:
     host: str
     site_options: tuple[SiteOption, ...] = ()
     """Options of the site's SPANK plugins."""
+    login_limits: Mapping[str, int] | None = None
+    """Soft limits of a login, for requests that bring none; None = the node's own hold."""
 
 
 def from_json(body: SubmitJob) -> Submission:
@@ -68,7 +73,7 @@ def from_json(body: SubmitJob) -> Submission:
     options = body.options
     return _checked(
         Submission(
-            script=body.script.encode(),
+            script=body.script.encode() if body.script_base64 is None else body.script_base64,
             arguments=tuple(options) if isinstance(options, list) else _words(options),
             argv=tuple(body.args),
             work_dir=body.work_dir,
@@ -77,6 +82,8 @@ def from_json(body: SubmitJob) -> Submission:
             job_class=body.job_class,
             name=body.name,
             file_name=body.file_name,
+            submit_host=body.submit_host,
+            limits=None if body.limits is None else {str(name): value for name, value in body.limits.items()},
         )
     )
 
@@ -124,7 +131,8 @@ def context(submission: Submission, *, user: str, place: Place, now: datetime) -
         user=user,
         home=home,
         work_dir=submission.work_dir or home,
-        host=place.host,
+        host=submission.submit_host or place.host,
+        limits=place.login_limits if submission.limits is None else submission.limits,
         cluster=place.cluster(),
         site_options=place.site_options,
         now=now,

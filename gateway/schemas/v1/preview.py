@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from bridge.job import Minutes
-from bridge.sbatch import Hint, Origin, ParsedScript
+from bridge.sbatch import Hint, Origin, ParsedScript, SiteOption
 from gateway.price.estimate import Estimate
 from gateway.schemas.v1.price import Money
 from gateway.submit.preview import Expected, Previewed
@@ -38,6 +39,21 @@ class Lint(BaseModel):
     components: list[list[Said]] = Field(description="One list a component; most jobs have one.")
     warnings: list[str] = Field(description="What sbatch itself warns of.")
     hints: list[Remark]
+
+
+class SitesOwn(BaseModel):
+    """One option of a SPANK plugin."""
+
+    plugin: str
+    option: str = Field(description="The long name.")
+    argument: Literal["none", "required", "optional"]
+    about: str
+
+
+class SiteOptions(BaseModel):
+    """What the site adds to sbatch's options."""
+
+    items: list[SitesOwn]
 
 
 class ExpectedJob(BaseModel):
@@ -139,3 +155,12 @@ def _job(expected: Expected) -> ExpectedJob:
         reason=forecast.waits,
         preempts=list(forecast.preempts),
     )
+
+
+def site_options_of(options: Sequence[SiteOption]) -> SiteOptions:
+    """Show the options that a site declared."""
+    items = [
+        SitesOwn(plugin=each.plugin, option=each.name, argument=each.argument.value, about=each.about)
+        for each in options
+    ]
+    return SiteOptions(items=items)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 OptionValue = str | int | bool | None | list[str | int]
 
 _NoNul = StringConstraints(pattern=r"^[^\x00]*$")
 Text = Annotated[str, _NoNul]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[^=\x00]+$")]
+
+
+LimitName = Literal["CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"]
 
 
 class SubmitJob(BaseModel):
@@ -34,7 +37,12 @@ class SubmitJob(BaseModel):
         },
     )
 
-    script: str = Field(description="The batch script, `#SBATCH` lines included; it is sent as it is.")
+    script: str = Field(
+        default="", description="The batch script, `#SBATCH` lines included; it is sent as it is."
+    )
+    script_base64: Base64Bytes | None = Field(
+        default=None, description="In place of `script`, for one that isn't UTF-8."
+    )
     options: dict[str, OptionValue] | list[Text] = Field(
         default_factory=dict,
         description="sbatch's options, which win over the script's: long names without dashes "
@@ -55,3 +63,17 @@ class SubmitJob(BaseModel):
     file_name: Text | None = Field(
         default=None, description="The script's file name, the default of the name."
     )
+    submit_host: Text | None = Field(
+        default=None, description="`SLURM_SUBMIT_HOST`; the gateway's host by default."
+    )
+    limits: dict[LimitName, int] | None = Field(
+        default=None,
+        description="Soft limits of the submitting process (`NOFILE`: 1024; -1 is unlimited), as sbatch "
+        "takes them along; by default those that the site names, else the node's own hold.",
+    )
+
+    @model_validator(mode="after")
+    def _one_script(self) -> Self:
+        if self.script and self.script_base64 is not None:
+            raise ValueError("script and script_base64 are both given; keep one")
+        return self

@@ -37,7 +37,7 @@ def test_a_field_that_pyslurm_lacks_goes_by_rest() -> None:
     assert ways(spec(prefer="fast")) == (Way.REST,)
 
 
-@pytest.mark.parametrize("name", ["propagate", "clusters", "reserve_ports"])
+@pytest.mark.parametrize("name", ["clusters", "reserve_ports"])
 def test_a_field_that_nobody_carries_is_refused_by_name(name: str) -> None:
     with pytest.raises(Unsupported, match=name) as refused:
         ways(spec(**{name: "x"}))

@@ -44,6 +44,9 @@ class Native:
 class Http:
     """Answers every submission with `answer` or raises it."""
 
+    def token_of(self, user: str, lives_s: int) -> str:
+        return f"{user} for {lives_s} s"
+
     def __init__(self) -> None:
         self.bodies: list[Any] = []
         self.answer: dict[str, Any] | Exception = {"job_id": 2}
@@ -104,8 +107,8 @@ def test_components_go_by_rest_and_the_leader_has_the_script(native: Native, htt
 
 
 def test_a_component_that_rest_lacks_is_named(native: Native, http: Http) -> None:
-    with pytest.raises(Unsupported, match="propagate"):
-        desk(native, http).submit_het([SPEC, replace(SPEC, script=b"", propagate="STACK")], user="ann")
+    with pytest.raises(Unsupported, match="reserve_ports"):
+        desk(native, http).submit_het([SPEC, replace(SPEC, script=b"", reserve_ports=1)], user="ann")
     with pytest.raises(Unsupported, match=r"component 0.*not UTF-8"):
         desk(native, http).submit_het([replace(SPEC, script=b"#!/bin/sh\n\xff\n"), SPEC], user="ann")
     assert http.bodies == []

@@ -90,6 +90,13 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "POST /v1/scripts:lint": Expected(
         200, {"submitter": 403, "keeper": 403}, send={"content": SCRIPT, "headers": RAW}
     ),
+    "GET /v1/scripts:options": readable(),
+    "POST /v1/commands/{command}": Expected(
+        200,
+        {"reader": 403, "keeper": 403, "elsewhere": 403},
+        audited=True,
+        send={"json": {"args": ["17"]}},
+    ),
     "GET /v1/jobs": readable(),
     "GET /v1/jobs/{job}": readable(**UNSEEN),
     "DELETE /v1/jobs/{job}": Expected(
@@ -189,6 +196,7 @@ class Asking:
                 self.world.slurm.start(made.json()["job_id"])
                 await self.world.parts.tracker.fresh()
             path = path.replace("{job}", made.json()["id"]).replace("{stream}", "stdout")
+        path = path.replace("{command}", "scancel")
         if "{key}" in path:
             made = await self.world.bela.post("/v1/keys", json={"label": "asked for"})
             path = path.replace("{key}", made.json()["id"])

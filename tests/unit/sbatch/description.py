@@ -126,6 +126,7 @@ def context_of(name: str | None, **changes: Any) -> SubmitContext:
         "file_name": name,
         "login_environment": LOGIN,
         "gres_types": GRES_TYPES,
+        "limits": {},
         **changes,
     }
     return SubmitContext(**said)

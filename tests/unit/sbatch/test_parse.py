@@ -164,9 +164,30 @@ def test_only_this_cluster_is_served() -> None:
     assert read("#SBATCH -M a,b", cluster="here").spec.clusters == "a,b"
 
 
-def test_limits_of_a_login_session_are_not_there_to_propagate() -> None:
-    assert read("#SBATCH --propagate=NONE").spec.propagate is None
-    assert read("#SBATCH --propagate=STACK").spec.propagate == "STACK"
+LIMITS = {"NOFILE": 1024, "CORE": 0, "STACK": -1}
+
+
+@pytest.mark.parametrize(
+    ("line", "sent"),
+    [
+        ("", {"NOFILE": "1024", "CORE": "0", "STACK": "18446744073709551615"}),
+        ("--propagate", {"NOFILE": "U1024", "CORE": "U0", "STACK": "U18446744073709551615"}),
+        ("--propagate=RLIMIT_NOFILE,CORE", {"NOFILE": "U1024", "CORE": "U0"}),
+        ("--propagate=NONE", {}),
+        ("--propagate=NOFILE --get-user-env", {}),
+    ],
+)
+def test_limits_of_the_caller_go_along_as_sbatch_sends_them(line: str, sent: dict[str, str]) -> None:
+    variables = read(f"#SBATCH {line}", limits=LIMITS).spec.environment
+    found = {
+        name.removeprefix("SLURM_RLIMIT_"): value for name, value in variables.items() if "RLIMIT" in name
+    }
+    assert found == sent
+
+
+def test_limits_that_are_not_known_are_not_sent_and_can_t_be_named() -> None:
+    assert not [name for name in read("", limits=None).spec.environment if "RLIMIT" in name]
+    assert refused("#SBATCH --propagate=STACK", limits=None).details["slurm_words"] is None
 
 
 def test_warnings_are_sentences() -> None:
