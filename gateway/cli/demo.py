@@ -24,8 +24,9 @@ from bridge.errors import NotFound, StepFailed, Unavailable
 from gateway.cli.client import Gateway, Job
 from gateway.cli.doors import Door, Refusal, by_http, by_sbatch
 from gateway.cli.jobs import POLL_S
+from gateway.cli.report_tables import usage_table
 from gateway.cli.session import CHECKOUT, Session, stack_keys, stack_url, state_dir
-from gateway.cli.tables import STATE_STYLES, fitted_table, reason, run_time, state_text, usage_table
+from gateway.cli.tables import STATE_STYLES, fitted_table, reason, run_time, state_text
 
 JOBS_DIR: Final = CHECKOUT / "examples" / "jobs"
 DEADLINE_S: Final = 300.0

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from bridge.errors import InputError
 from gateway.cli.client import Gateway
+from gateway.cli.report_tables import cost_table, usage_table
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
-from gateway.cli.tables import cost_table, moment, usage_table
+from gateway.cli.tables import moment
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 from gateway.cli.client import Job
-from gateway.cli.tables import duration, job_facts, jobs_table, moment, together, usage_table
+from gateway.cli.report_tables import usage_table
+from gateway.cli.tables import duration, job_facts, jobs_table, moment, together
 from tests.unit.cli.conftest import job_json
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
