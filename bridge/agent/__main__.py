@@ -18,6 +18,7 @@ from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
 from bridge.agent.serve import handlers
+from bridge.agent.tokens import Tokens
 from bridge.errors import InputError
 from bridge.wire import Server
 
@@ -62,7 +63,7 @@ def main() -> int:
         print(f"slurm-agent: {_sentence(error)}", file=sys.stderr)
         return 1
     desk = build(config, jwt_key)
-    server = Server(config.socket, handlers(desk), config.allowed_uids)
+    server = Server(config.socket, handlers(desk, Tokens(jwt_key)), config.allowed_uids)
     server.start()
     _log.info("serving", socket=config.socket, native=has_binding() and config.native)
     _wait_for_the_end()

@@ -233,6 +233,12 @@ class Desk:
         found = self._rest.get("partitions/").get("partitions") or []
         return [encode(rest_records.partition_status(each)) for each in found]
 
+    def uses(self, accounts: Sequence[str], *, user: str) -> list[Plain]:
+        """List limits and use of accounts, from slurmctld's memory."""
+        if self._native is None:
+            raise Unsupported("this agent runs without libslurm, so that it can't see what is used now")
+        return self._native.uses(list(accounts), user) if accounts else []
+
     def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
         """Stream accounting rows."""
         return self._commands.accounting(start=start, end=end)

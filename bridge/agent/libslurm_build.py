@@ -49,7 +49,29 @@ typedef struct {
     ...;
 } will_run_response_msg_t;
 
+typedef struct slurmdb_assoc_usage {
+    uint64_t *grp_used_tres;
+    uint32_t used_jobs, used_submit_jobs;
+    ...;
+} slurmdb_assoc_usage_t;
+typedef struct slurmdb_assoc_rec {
+    char *acct, *parent_acct, *partition, *user;
+    uint32_t grp_jobs, grp_submit_jobs, max_jobs, max_submit_jobs;
+    uint64_t *grp_tres_ctld;
+    slurmdb_assoc_usage_t *usage;
+    ...;
+} slurmdb_assoc_rec_t;
+typedef struct {
+    uint32_t tres_cnt;
+    char **tres_names;
+    ...;
+} assoc_mgr_info_msg_t;
+
 void slurm_init(const char *conf);
+int sluice_load_uses(char **accounts, int count, assoc_mgr_info_msg_t **answer);
+int sluice_count_uses(assoc_mgr_info_msg_t *answer);
+int sluice_uses(assoc_mgr_info_msg_t *answer, slurmdb_assoc_rec_t **found, int size);
+void slurm_free_assoc_mgr_info_msg(assoc_mgr_info_msg_t *answer);
 int sluice_load_jobs(time_t since, job_info_msg_t **jobs);
 int sluice_load_job(uint32_t number, job_info_msg_t **jobs);
 void slurm_free_job_info_msg(job_info_msg_t *jobs);
@@ -67,7 +89,9 @@ void sluice_free_answer(will_run_response_msg_t *answer);
 SOURCE = r"""
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 #include <slurm/slurm.h>
+#include <slurm/slurmdb.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurm_version.h>
 
@@ -157,6 +181,44 @@ static int sluice_preempted(will_run_response_msg_t *answer, uint32_t *jobs, int
     each = slurm_list_iterator_create(answer->preemptee_job_id);
     while (count < size && (job = slurm_list_next(each)))
         jobs[count++] = *job;
+    slurm_list_iterator_destroy(each);
+    return count;
+}
+
+/* Associations of some accounts as slurmctld holds them, with what counts against their limits. */
+static int sluice_load_uses(char **accounts, int count, assoc_mgr_info_msg_t **answer)
+{
+    assoc_mgr_info_request_msg_t request;
+    int at, number;
+
+    memset(&request, 0, sizeof request);
+    request.flags = ASSOC_MGR_INFO_FLAG_ASSOC;
+    request.acct_list = slurm_list_create(NULL);
+    for (at = 0; at < count; at++)
+        slurm_list_append(request.acct_list, accounts[at]);
+    errno = 0;
+    *answer = NULL;
+    number = outcome(slurm_load_assoc_mgr_info(&request, answer));
+    slurm_list_destroy(request.acct_list);
+    return number;
+}
+
+static int sluice_count_uses(assoc_mgr_info_msg_t *answer)
+{
+    return answer->assoc_list ? slurm_list_count(answer->assoc_list) : 0;
+}
+
+static int sluice_uses(assoc_mgr_info_msg_t *answer, slurmdb_assoc_rec_t **found, int size)
+{
+    list_itr_t *each;
+    slurmdb_assoc_rec_t *one;
+    int count = 0;
+
+    if (!answer->assoc_list)
+        return 0;
+    each = slurm_list_iterator_create(answer->assoc_list);
+    while (count < size && (one = slurm_list_next(each)))
+        found[count++] = one;
     slurm_list_iterator_destroy(each);
     return count;
 }

@@ -75,6 +75,10 @@ class NativeCalls:
         """List all partitions."""
         return list(self._read("partitions"))
 
+    def uses(self, accounts: list[str], user: str) -> list[Plain]:
+        """List limits and use of accounts, and of one user in them."""
+        return list(self._read("uses", accounts=accounts, user=user))
+
     def set_partition_accounts(self, partition: str, accounts: list[str]) -> None:
         """Set AllowAccounts."""
         wanted = {"partition": partition, "accounts": accounts}

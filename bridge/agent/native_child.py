@@ -25,7 +25,7 @@ os.environ["PYSLURM_DISABLE_AUTO_INIT"] = "1"
 import pyslurm
 from pyslurm.core.job import submission
 
-from bridge.agent import libslurm
+from bridge.agent import libslurm, libslurm_uses
 from bridge.errors import SluiceError
 from bridge.slurm.codec import encode
 from bridge.slurm.port import NodeStatus, PartitionStatus
@@ -157,6 +157,11 @@ def judge(args: Mapping[str, Any]) -> dict[str, Any]:
     return encode(libslurm.would_run(**args))
 
 
+def uses(args: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List limits and use of accounts, and of one user in them."""
+    return [encode(use) for use in libslurm_uses.uses(args["accounts"], args["user"])]
+
+
 def ping(_args: Mapping[str, Any]) -> None:
     """Ask slurmctld for a sign of life."""
     libslurm.ping()
@@ -170,6 +175,7 @@ CALLS: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
     "partitions": partitions,
     "set_partition_accounts": set_partition_accounts,
     "judge": judge,
+    "uses": uses,
     "ping": ping,
 }
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from bridge.agent.carriage import Way
 from bridge.agent.desk import Desk
+from bridge.agent.tokens import Tokens
 from bridge.job import JobSpec
 from bridge.slurm.codec import decode, encode
 from bridge.slurm.port import Account, Association, Qos
@@ -22,9 +23,14 @@ BATCH: Final = 500
 """Records in one frame."""
 
 
-def handlers(desk: Desk) -> dict[str, Handler]:
+def handlers(desk: Desk, tokens: Tokens) -> dict[str, Handler]:
     """Return the table of operations."""
-    return {**_job_operations(desk), **_reading_operations(desk), **_accounting_operations(desk)}
+    return {
+        **_job_operations(desk),
+        **_reading_operations(desk),
+        **_accounting_operations(desk),
+        "user_of_token": lambda args: tokens.user_of(args["token"]),
+    }
 
 
 def _job_operations(desk: Desk) -> dict[str, Handler]:
@@ -66,6 +72,7 @@ def _reading_operations(desk: Desk) -> dict[str, Handler]:
         "job": lambda args: _frames(desk.job(args["job_id"])),
         "nodes": lambda _args: _frames(desk.nodes()),
         "partitions": lambda _args: _frames(desk.partitions()),
+        "uses": lambda args: _frames(desk.uses(args["accounts"], user=args["user"])),
         "accounting": accounting,
         "accounting_of": lambda args: _frames(encode(row) for row in desk.accounting_of(args["job_id"])),
     }

@@ -18,6 +18,7 @@ from bridge.slurm.port import (
     Account,
     AccountingState,
     Association,
+    AssociationUse,
     Cluster,
     CommandAnswer,
     Forecast,
@@ -104,6 +105,16 @@ class AgentClient:
     def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
         """See the port."""
         return [decode(AccountingRow, each) for each in self._items("accounting_of", job_id=job_id)]
+
+    def uses(self, accounts: Sequence[str], *, user: str) -> Sequence[AssociationUse]:
+        """See the port."""
+        return [
+            decode(AssociationUse, each) for each in self._items("uses", accounts=list(accounts), user=user)
+        ]
+
+    def user_of_token(self, token: str) -> str:
+        """See the port."""
+        return str(self._read("user_of_token", token=token))
 
     def accounting_state(self) -> AccountingState:
         """See the port."""

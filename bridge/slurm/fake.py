@@ -34,10 +34,11 @@ from bridge.slurm.fake_queue import (
     rows_of,
     status_of,
 )
-from bridge.slurm.port import Cluster, Forecast, PartHealth, Submitted
+from bridge.slurm.fake_uses import uses_of
+from bridge.slurm.port import AssociationUse, Cluster, Forecast, PartHealth, Submitted
 
 Policy = Callable[[JobSpec, str], str | None]
-"""Stands for job_submit.lua: takes the request and its user, returns the refusal's sentence or None."""
+"""Stands for job_submit.lua: takes request and user, returns the refusal's sentence or None."""
 
 
 class FakeSlurm(FakeFaults):
@@ -185,6 +186,12 @@ class FakeSlurm(FakeFaults):
             if not found:
                 raise NotFound(f"Slurm does not know job {job_id}", errno=int(Errno.INVALID_JOB_ID))
             return [status_of(job) for job in found]
+
+    def uses(self, accounts: Sequence[str], *, user: str) -> Sequence[AssociationUse]:
+        """Return limits and use."""
+        self.begin("uses", "slurmctld")
+        with self._lock:
+            return list(uses_of(self.associations, self.records, accounts, user))
 
     # The port: accounting rows ----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from bridge.errors import NotFound, SluiceError, SlurmRefused, Unavailable
+from bridge.errors import NotFound, SluiceError, SlurmRefused, Unauthenticated, Unavailable
 from bridge.slurm.errnos import Errno
 from bridge.slurm.port import Account, AccountingState, Association, NodeStatus, PartitionStatus, Qos
 from bridge.wellknown import FIRST_TENANT_UID, SHARED_QOS
@@ -26,6 +26,8 @@ class FakeRecords:
         self.associations: dict[tuple[str, str], Association] = {}
         self.qos: dict[str, Qos] = {"normal": Qos(name="normal")}
         self.partition_table: dict[str, PartitionStatus] = {}
+        self.tokens: dict[str, str] = {}
+        """Valid tokens of Slurm's own, with their users."""
         self.node_table: dict[str, NodeStatus] = {}
         for flavor in ("h100", "a100"):
             self.partition_table[flavor] = PartitionStatus(name=flavor, up=True, nodes="gpu[1-2]")
@@ -90,6 +92,12 @@ class FakeRecords:
         """Return all partitions."""
         self.begin("partitions", "slurmctld")
         return list(self.partition_table.values())
+
+    def user_of_token(self, token: str) -> str:
+        """Return whom a token of `tokens` stands for."""
+        if token not in self.tokens:
+            raise Unauthenticated("the token of Slurm is not valid")
+        return self.tokens[token]
 
     def accounting_state(self) -> AccountingState:
         """Return everything kept."""

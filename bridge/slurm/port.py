@@ -163,6 +163,27 @@ class AccountingState:
     qos: tuple[Qos, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssociationUse:
+    """One association as slurmctld holds it now: its limits, and what counts against them.
+
+    TRES by Slurm's names; what has no limit is absent in `limit`, what is unused in `used`. An account's
+    numbers are those of all below it.
+    """
+
+    account: str
+    user: str = ""
+    parent: str = ""
+    """Parent account, for account associations."""
+    limit: Mapping[str, int] = field(default_factory=dict)
+    used: Mapping[str, int] = field(default_factory=dict)
+    running_jobs: int = 0
+    submitted_jobs: int = 0
+    """Queued and running."""
+    max_running_jobs: int | None = None
+    max_submitted_jobs: int | None = None
+
+
 class Slurm(Protocol):
     """The port."""
 
@@ -236,6 +257,17 @@ class Slurm(Protocol):
 
     def accounting_of(self, job_id: int) -> Sequence[AccountingRow]:
         """All rows that ever had this job number, recycled numbers included; empty when none."""
+        ...
+
+    def uses(self, accounts: Sequence[str], *, user: str) -> Sequence[AssociationUse]:
+        """Limits and use of accounts, and of `user` in each, from slurmctld's memory; unknown are absent.
+
+        `Unsupported` where the agent has no libslurm.
+        """
+        ...
+
+    def user_of_token(self, token: str) -> str:
+        """Whom a token of Slurm's own (`scontrol token`) stands for; `Unauthenticated` for a bad one."""
         ...
 
     def accounting_state(self) -> AccountingState:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from bridge.agent.tokens import Tokens
 from bridge.agent.carriage import Way
 from bridge.agent.desk import Desk
 from bridge.agent.serve import BATCH, handlers
@@ -61,7 +62,7 @@ def slurm() -> FakeSlurm:
 @pytest.fixture
 def client(slurm: FakeSlurm, tmp_path: Path) -> Iterator[AgentClient]:
     desk = cast(Desk, DeskOverFake(slurm))
-    server = Server(str(tmp_path / "agent.sock"), handlers(desk), frozenset({os.getuid()}))
+    server = Server(str(tmp_path / "agent.sock"), handlers(desk, Tokens(b"k" * 32)), frozenset({os.getuid()}))
     server.start()
     client = AgentClient(str(tmp_path / "agent.sock"))
     yield client
