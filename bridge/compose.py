@@ -14,6 +14,7 @@ from bridge.policy.script import script_text
 from bridge.serve import handlers
 from bridge.slurm.client import AgentClient
 from bridge.slurm.port import Slurm
+from bridge.tenants.directory import Getent
 from bridge.tenants.flow import Tenants
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.source import Folder
@@ -100,6 +101,7 @@ def compose(config: BridgeConfig, slurm: Slurm | None = None) -> Bridge:
         users=UserFiles(tenants_dir=config.tenants_dir, users_dir=config.users_dir),
         policy=PolicyFiles(folder=config.policy_dir, script=script_text(config.job_submit)),
         site=config.site,
+        directory=Getent(timeout_s=config.directory_timeout_s),
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat)

@@ -19,6 +19,7 @@ from bridge.probes import Probes
 from bridge.serve import handlers
 from bridge.slurm.client import AgentClient
 from bridge.slurm.port import Slurm
+from bridge.tenants.directory import Getent
 from bridge.tenants.flow import Tenants
 from bridge.tenants.namespaces import NamespaceRules
 from bridge.tenants.namespaces_flow import Namespaces
@@ -87,6 +88,7 @@ def compose_cluster(
         users=users,
         policy=PolicyFiles(folder=config.policy_dir, script=script_text(config.job_submit)),
         site=config.site,
+        directory=Getent(timeout_s=config.directory_timeout_s),
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     loop = _loop(config, site, cluster, tenants=tenants, source=source, heartbeat=heartbeat)

@@ -67,6 +67,8 @@ class BridgeConfig(BaseSettings):
     spare_nodes: int | None = Field(default=None, ge=0)
     """Nodes of each flavor that may fail without breaking a guarantee; guarantees fit into the others. By
     default one, of a flavor with at least three nodes."""
+    directory_timeout_s: float = Field(default=10.0, gt=0)
+    """Longest wait for the site's own directory of users and groups (NSS)."""
     interval_s: float = Field(default=30.0, gt=0)
     """Between two passes of the reconcile loop when nothing happens."""
     retry_s: float = Field(default=1.0, gt=0)

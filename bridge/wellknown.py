@@ -35,6 +35,9 @@ TENANTS_DIR: Final = "/var/lib/sluice/tenants"
 USERS_DIR: Final = "/var/lib/extrausers"
 """passwd, group and shadow of local users (libnss-extrausers); only the bridge writes them."""
 
+SITE_USERS: Final = "site-passwd"
+"""In the same folder: members whom the site's own directory knows, in passwd's form."""
+
 POLICY_DIR: Final = "/var/lib/sluice/policy"
 """job_submit.lua and table.lua; slurmctld reads them, only the bridge writes them."""
 

@@ -18,12 +18,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from bridge.errors import Unauthenticated
 from bridge.policy.tenant import Role
+from bridge.slurm.port import Slurm
 from gateway.api_key import PREFIX, KeyRing, new_key
 from gateway.directory import Directory
 from gateway.oidc.person import person_of
 from gateway.oidc.settings import Oidc
 from gateway.oidc.verify import Verifier, issuer_of
 from gateway.principal import WHOLE, Grant, Principal, Scope, within
+from gateway.slurm_token import holder, may_be_slurms
 
 __all__ = ["Authenticator", "Caller", "KeyKeeper", "Known", "Looker", "Principal", "new_key"]
 
@@ -33,8 +35,9 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 class Authenticator:
     """Finds out whom a credential stands for."""
 
-    def __init__(self, keys: KeyRing, oidc: Oidc, directory: Directory) -> None:
+    def __init__(self, keys: KeyRing, oidc: Oidc, directory: Directory, slurm: Slurm) -> None:
         self._keys = keys
+        self._slurm = slurm
         self._directory = directory
         self._verifier = Verifier(oidc.issuers)
         self._single = len(oidc.issuers) == 1
@@ -54,6 +57,8 @@ class Authenticator:
         named = issuer_of(text)
         if named is not None:
             return await self._person(text, named)
+        if may_be_slurms(text):
+            return self._on_the_login_node(await holder(self._slurm, text))
         raise Unauthenticated(
             "that is no API key and no token that this gateway knows; send `Authorization: Bearer sluice_...`"
             " or a token of the site's sign-in"
@@ -69,6 +74,9 @@ class Authenticator:
             actor=f"key {key_id}",
             key_id=key_id,
         )
+
+    def _on_the_login_node(self, user: str) -> Principal:
+        return Principal(user=user, tenants=self._directory.now.tenants_of(user), actor="slurm token")
 
     async def _person(self, token: str, named: str) -> Principal:
         claims = await self._verifier.claims(token, named)

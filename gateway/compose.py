@@ -125,7 +125,7 @@ def compose(
         files=files,
         directory=directory,
         documents=TenantDocuments(bridge),
-        authenticator=Authenticator(ring, site.oidc, directory),
+        authenticator=Authenticator(ring, site.oidc, directory, slurm),
         key_desk=KeyDesk(
             store,
             ring,

@@ -75,6 +75,8 @@ AGENT: Final = Recipe(name="agent", inputs=("docker/agent", *SOURCES, "bridge"))
 GATEWAY: Final = Recipe(
     name="gateway", inputs=("docker/gateway", *SOURCES, "bridge", "gateway", "slurm-conf")
 )
+LOGIN_NODE: Final = Recipe(name="login-node", inputs=("docker/login-node", "gateway"))
+"""The local stack's login node, where `sluice` is a command too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +171,13 @@ class Builder:
         from_base = Foundation({"BASE": base}, base_id)
         packages = self._ensure(PACKAGES, from_base)
         slurm = self._ensure(SLURM, Foundation({"BASE": packages}))
+        # Compiled on the packages alone: a changed script of ours must not compile pyslurm again.
+        agent = self._ensure(AGENT, Foundation({"BASE": slurm, "PACKAGES": packages}))
         return Images(
             mariadb=self._ensure(MARIADB, from_base),
             slurm=slurm,
-            # Compiled on the packages alone: a changed script of ours must not compile pyslurm again.
-            agent=self._ensure(AGENT, Foundation({"BASE": slurm, "PACKAGES": packages})),
+            agent=agent,
+            login=self._ensure(LOGIN_NODE, Foundation({"BASE": agent})),
             gateway=self._ensure(GATEWAY, from_base),
         )
 

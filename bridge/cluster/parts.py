@@ -29,6 +29,8 @@ DBD_CONF: Final = Mount(volume="dbd-conf", path="/run/secrets/dbd-conf", read_on
 DB_SECRET: Final = Mount(volume="db-secret", path="/run/secrets/db-secret", read_only=True)
 CTLD_STATE: Final = Mount(volume="ctld-state", path="/var/spool/slurmctld")
 POLICY: Final = Mount(volume="policy", path=wellknown.POLICY_DIR)
+SSS: Final = Mount(volume="sss", path="/var/lib/sss/pipes", read_only=True)
+"""Sockets of an SSSD, where a site has one: users and groups of its own directory."""
 HOMES: Final = Mount(volume="home", path=wellknown.HOMES_DIR)
 DATABASE: Final = Mount(volume="mariadb", path="/var/lib/mysql")
 TENANTS: Final = Mount(volume="tenants", path=wellknown.TENANTS_DIR)
@@ -39,7 +41,7 @@ RUN_FILES: Final = Mount(volume="run-files", path="/run/sluice/files")
 
 PREPARED: Final = (
     *(ETC, USERS, SLURM_KEY, JWT_KEY, DBD_CONF, DB_SECRET, DATABASE, CTLD_STATE, POLICY),
-    *(HOMES, TENANTS, GATEWAY_STATE, RUN_AGENT, RUN_BRIDGE, RUN_FILES),
+    *(HOMES, SSS, TENANTS, GATEWAY_STATE, RUN_AGENT, RUN_BRIDGE, RUN_FILES),
 )
 """All volumes: the prepare part sets their owners, modes and first files."""
 
@@ -59,6 +61,7 @@ class Images:
     mariadb: str
     slurm: str
     agent: str
+    login: str
     gateway: str
 
 
@@ -88,9 +91,10 @@ def stack_parts(
         replace(_gpu_node(node, confinement, images), address=subnet.of_node(index))
         for index, node in enumerate(pool.nodes)
     ]
+    url = f"http://{subnet.of_part('gateway')}:{GATEWAY_PORT}"
     daemons, login, agent = (
         [replace(part, address=subnet.of_part(part.name)) for part in parts]
-        for parts in (_daemons(images), (_login(images),), (_agent(images),))
+        for parts in (_daemons(images), (_login(images, url),), (_agent(images),))
     )
     others = (_mariadb(images), _bridge(images), _gateway(images, port))
     mariadb, bridge, gateway = (replace(part, address=subnet.of_part(part.name)) for part in others)
@@ -159,7 +163,7 @@ def _daemons(images: Images) -> tuple[Part, ...]:
             slurm,
             name="slurmctld",
             command=("start-slurmctld",),
-            mounts=(ETC, USERS, SLURM_KEY, JWT_KEY, CTLD_STATE, replace(POLICY, read_only=True)),
+            mounts=(ETC, USERS, SLURM_KEY, JWT_KEY, CTLD_STATE, replace(POLICY, read_only=True), SSS),
             health=Health(command=("scontrol", "ping")),
             after=("slurmdbd",),
         ),
@@ -169,7 +173,7 @@ def _daemons(images: Images) -> tuple[Part, ...]:
             # Neither root nor SlurmUser, without keys: each request brings its own token.
             user="slurmrestd",
             command=("slurmrestd", "-a", "rest_auth/jwt", f"0.0.0.0:{REST_PORT}"),
-            mounts=(ETC, USERS),
+            mounts=(ETC, USERS, SSS),
             # The unshare calls want CAP_SYS_ADMIN and guard against other processes; it is alone here.
             environment=(
                 ("SLURM_JWT", "daemon"),
@@ -187,7 +191,7 @@ def _gpu_node(node: Node, confinement: Confinement, images: Images) -> Part:
         image=images.slurm,
         command=("start-slurmd",),
         user="root",
-        mounts=(ETC, USERS, SLURM_KEY, HOMES),
+        mounts=(ETC, USERS, SLURM_KEY, HOMES, SSS),
         # slurmd makes a namespace to read a user's login environment (--export=NONE, --get-user-env), and
         # ends itself when clone() is refused (measured on 26.05.5).
         more_capabilities=("SYS_ADMIN",),
@@ -214,14 +218,15 @@ SIMULATED_MAJOR: Final = 240
 """Device major of simulated GPUs where devices are confined: a range that Linux keeps for local use."""
 
 
-def _login(images: Images) -> Part:
+def _login(images: Images, gateway: str) -> Part:
     return Part(
         name="login",
-        image=images.slurm,
+        image=images.login,
         command=("start-login",),
         user="root",
-        mounts=(ETC, USERS, SLURM_KEY, HOMES),
+        mounts=(ETC, USERS, SLURM_KEY, HOMES, SSS),
         tmpfs=SACK,
+        files=(("/etc/sluice/url", f"{gateway}\n"),),
         health=Health(command=("scontrol", "ping")),
         after=("slurmctld",),
     )
@@ -233,7 +238,7 @@ def _agent(images: Images) -> Part:
         image=images.agent,
         command=("with-sackd", "python", "-m", "bridge.agent"),
         user="slurm",
-        mounts=(ETC, USERS, SLURM_KEY, JWT_KEY, RUN_AGENT),
+        mounts=(ETC, USERS, SLURM_KEY, JWT_KEY, RUN_AGENT, SSS),
         tmpfs=SACK,
         capabilities=(),
         health=Health(command=("python", "-c", _CONNECTS, wellknown.AGENT_SOCKET)),
@@ -261,7 +266,7 @@ def _bridge(images: Images) -> Part:
         image=images.gateway,
         command=("python", "-m", "bridge"),
         user="sluice",
-        mounts=(RUN_AGENT, RUN_BRIDGE, TENANTS, replace(USERS, read_only=False), POLICY),
+        mounts=(RUN_AGENT, RUN_BRIDGE, TENANTS, replace(USERS, read_only=False), POLICY, SSS),
         capabilities=(),
         health=Health(command=("python", "-c", _CONNECTS, wellknown.BRIDGE_SOCKET)),
         after=("agent",),

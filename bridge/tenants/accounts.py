@@ -38,6 +38,8 @@ class Desired:
     """Accounts that Sluice takes over, whoever made them."""
     unmanaged: Mapping[str, Unmanaged] = field(default_factory=dict)
     """Accounts that are described and left alone."""
+    unsure: frozenset[str] = frozenset()
+    """Accounts that no user leaves now: who belongs to them can't be looked up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

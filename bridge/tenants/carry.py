@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from bridge.policy.documents import Sourced
@@ -18,6 +18,7 @@ from bridge.policy.pool import Pool
 from bridge.policy.table import PolicyTable
 from bridge.slurm.port import AccountingState, Slurm
 from bridge.tenants.accounts import desired
+from bridge.tenants.directory import SiteUser
 from bridge.tenants.plan import Action, LiveJobs, Plan, leaving, plan
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.users import UserFiles, full_names
@@ -34,6 +35,12 @@ class Wanted:
     uids: Mapping[str, int]
     pool: Pool
     table: PolicyTable
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Tenant to what is odd about its members by group."""
+    site_users: Mapping[str, SiteUser] = field(default_factory=dict)
+    """Members whom the site's own directory knows."""
+    unsure: frozenset[str] = frozenset()
+    """Tenants of whose members by group nothing is known: nobody leaves them now."""
 
 
 class Carrier:
@@ -48,6 +55,7 @@ class Carrier:
         """Do everything that is missing; returns what was done, and who drains (account to the reason)."""
         actions: list[Action] = []
         new = self._new_users(wanted)
+        self._users.write_site_users(wanted.site_users)
         if self._users.write(wanted.uids, full_names(wanted.documents)):
             actions += new
         self._users.settle()  # slurmctld looks a user up when it hears of the association, and not again
@@ -109,6 +117,7 @@ class Carrier:
         self, wanted: Wanted, *, live: LiveJobs | None = None, have: AccountingState | None = None
     ) -> Plan:
         want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
+        want = replace(want, unsure=wanted.unsure)
         have = have or self._slurm.accounting_state()
         if live is None:
             # All jobs are listed only when somebody leaves; most passes see nothing to do.

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
 import structlog
 
 from bridge.errors import NotFound, SluiceError, TenantError
 from bridge.policy.documents import Sourced, document_faults
-from bridge.policy.moment import NO_MOMENT, Moment
 from bridge.policy.pool import Pool, pool_of
 from bridge.policy.site import NO_SITE, Site
 from bridge.policy.table import table_of
@@ -34,33 +32,15 @@ from bridge.tenants.changes import (
     revision,
     without,
 )
+from bridge.tenants.directory import NoDirectory, SiteDirectory
+from bridge.tenants.membership import Membership
 from bridge.tenants.plan import Action
 from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.source import Source, Text, parse_all, refuse
+from bridge.tenants.state import Outcome, View, states_of
 from bridge.tenants.users import UserFiles, allocate
 
 _log = structlog.get_logger(__name__)
-SETTLED: Final = "applied"
-
-
-@dataclass(frozen=True, slots=True)
-class TenantState:
-    """Where a tenant stands: whether all of it is in force, one sentence, since when (UTC)."""
-
-    applied: bool
-    message: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What is known now, for whoever asks; replaced as a whole."""
-
-    revision: int = 0
-    documents: tuple[Sourced, ...] = ()
-    states: Mapping[str, TenantState] = field(default_factory=dict)
-    pool: Pool | None = None
-    moment: Moment = NO_MOMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +67,8 @@ class Tenants:
         Where documents, users and the rendered table are kept.
     site
         What the site settles beside the documents.
+    directory
+        The site's own users and groups; None where there are none.
     clock
         Aware UTC now; the time of the states.
     """
@@ -99,12 +81,14 @@ class Tenants:
         users: UserFiles,
         policy: PolicyFiles,
         site: Site = NO_SITE,
+        directory: SiteDirectory | None = None,
         clock: Callable[[], datetime] = _now,
     ) -> None:
         self._slurm = slurm
         self._folder = folder
         self._audit = AuditLog(folder.path)
         self._users = users
+        self._membership = Membership(directory or NoDirectory(), folder.path)
         self._carrier = Carrier(slurm=slurm, users=users, policy=policy)
         self.site = site
         self._clock = clock
@@ -240,12 +224,17 @@ class Tenants:
     def _check(self, before: Sequence[Text], after: Sequence[Text]) -> Wanted:
         documents = parse_all(after)
         refuse(document_faults(documents))
-        uids = allocate(self._users.known(), [item for item in documents if item.tenant.managed])
+        local = [item for item in documents if item.tenant.managed and item.tenant.identity == "local"]
+        uids = allocate(self._users.known(), local)
+        resolved = self._membership.resolved(documents, uids)
+        written = {edit.file for edit in edits(before, after)}
+        refuse([fault for fault in resolved.faults if fault.file in written])
+        documents = resolved.documents
         try:
             nodes, partitions = self._slurm.nodes(), self._slurm.partitions()
         except SluiceError as error:
             if list(before) == list(after):
-                self._show(documents, revision(after), self._view.pool, failed=error)
+                self._show(documents, revision(after), self._view.pool, Outcome(failed=error))
             raise
         pool = pool_of(nodes, partitions, self.site)
         refuse(new_capacity_faults(before, after, documents, pool))
@@ -255,49 +244,26 @@ class Tenants:
             uids=uids,
             pool=pool,
             table=table_of([sourced.tenant for sourced in documents], pool, self.site),
+            notes=resolved.notes,
+            site_users=resolved.site_users,
+            unsure=resolved.unsure,
         )
 
     def _carry_out(self, wanted: Wanted) -> tuple[Action, ...]:
         try:
             actions, draining = self._carrier.carry_out(wanted)
         except SluiceError as error:
-            self._show(wanted.documents, wanted.revision, wanted.pool, failed=error)
+            self._show(wanted.documents, wanted.revision, wanted.pool, Outcome(failed=error))
             raise
-        self._show(wanted.documents, wanted.revision, wanted.pool, draining=draining)
+        done = Outcome(draining=draining, notes=wanted.notes)
+        self._show(wanted.documents, wanted.revision, wanted.pool, done)
         for action in actions:
             _log.info("tenants changed", **asdict(action))
         return actions
 
-    def _show(
-        self,
-        documents: tuple[Sourced, ...],
-        number: int,
-        pool: Pool | None,
-        *,
-        draining: Mapping[str, str] | None = None,
-        failed: SluiceError | None = None,
-    ) -> None:
-        now, old = self._clock(), self._view.states
-        fresh: dict[str, TenantState] = {}
-        for sourced in documents:
-            name = sourced.tenant.name
-            gone = [
-                f"{who.partition('/')[2]} {why}"
-                for who, why in (draining or {}).items()
-                if who.startswith(f"{name}/")
-            ]
-            message = failed.message if failed else "; ".join(gone) or SETTLED
-            fresh[name] = TenantState(failed is None, message, now)
-        for who, why in (draining or {}).items():
-            if "/" not in who:
-                fresh.setdefault(who, TenantState(False, why, now))
-        states = {name: _kept(old.get(name), state) for name, state in fresh.items()}
+    def _show(self, documents: tuple[Sourced, ...], number: int, pool: Pool | None, outcome: Outcome) -> None:
+        states = states_of(documents, outcome, old=self._view.states, now=self._clock())
         self._view = View(number, documents, states, pool)
-
-
-def _kept(old: TenantState | None, new: TenantState) -> TenantState:
-    same = old is not None and (old.applied, old.message) == (new.applied, new.message)
-    return old if old is not None and same else new
 
 
 def _entry(edit: Edit, actor: str, at: datetime) -> Entry:

@@ -162,7 +162,9 @@ def leaving(want: Desired, have: AccountingState) -> tuple[Association, ...]:
     return tuple(
         item
         for item in have.associations
-        if item.account in made - want.unmanaged.keys() and (item.account, item.user) not in wanted
+        if item.account in made - want.unmanaged.keys()
+        and (item.account, item.user) not in wanted
+        and not (item.user and item.account in want.unsure)
     )
 
 

@@ -19,7 +19,6 @@ from bridge.errors import Conflict, NotFound, Outdated, Unavailable
 from bridge.kube.kinds import TENANT, Object, metadata, section
 from bridge.kube.port import Cluster
 from bridge.tenants.accept import Acceptance, accept
-from bridge.tenants.flow import TenantState
 from bridge.tenants.resource import (
     WRITTEN,
     Condition,
@@ -31,6 +30,7 @@ from bridge.tenants.resource import (
     with_finalizer,
 )
 from bridge.tenants.source import Text
+from bridge.tenants.state import TenantState
 
 _log = structlog.get_logger(__name__)
 NOT_READ: Final = "the tenants have not been read from the cluster yet; try again in a moment"

@@ -15,8 +15,9 @@ from typing import Final
 
 from bridge.errors import InputError, TenantError
 from bridge.policy.documents import PoolFault, Sourced
+from bridge.tenants.directory import SiteUser
 from bridge.tenants.source import refuse, replace_file
-from bridge.wellknown import FIRST_TENANT_UID, HOMES_DIR, LAST_TENANT_UID
+from bridge.wellknown import FIRST_TENANT_UID, HOMES_DIR, LAST_TENANT_UID, SITE_USERS
 
 REGISTRY: Final = ".uids.json"
 """Beside the documents: user to uid, of everybody who ever had one."""
@@ -158,3 +159,9 @@ class UserFiles:
 
     def settle(self) -> None:
         """Wait until slurmctld has the files; nothing to do where it shares the folder."""
+
+    def write_site_users(self, users: Mapping[str, SiteUser]) -> bool:
+        """Write who of the members is in the site's own directory; the file-agent reads it, no NSS does."""
+        lines = (f"{name}:x:{user.uid}:{user.gid}:::\n" for name, user in sorted(users.items()))
+        self.users_dir.mkdir(parents=True, exist_ok=True)
+        return replace_file(self.users_dir / SITE_USERS, "".join(lines).encode())

@@ -7,10 +7,12 @@ an exit code of `gateway.cli.exits`. What doesn't belong here: what a command do
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
@@ -36,6 +38,7 @@ from gateway.cli import (
     tenants,
     test,
     up,
+    whoami,
 )
 from gateway.cli.session import CHECKOUT
 
@@ -52,6 +55,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     tenants,
     imports,
     report,
+    whoami,
     keys,
     prices,
     env,
@@ -146,6 +150,8 @@ def _entry(entry: object) -> str:
 def _keep(error: BaseException) -> str:
     """Keep a traceback where the user can find it; return the file's path."""
     state = CHECKOUT / ".sluice"
+    if not os.access(CHECKOUT, os.W_OK):  # installed for everybody, as on a login node
+        state = Path.home() / ".sluice"
     state.mkdir(mode=0o700, exist_ok=True)
     path = state / "fault.log"
     with path.open("a", encoding="utf-8") as log:

@@ -76,37 +76,6 @@ class TenantChange(BaseModel):
     plan: list[PlanStep]
 
 
-class Membership(BaseModel):
-    """A tenant of the caller."""
-
-    name: str
-    role: Role
-
-
-class WhoAmI(BaseModel):
-    """The caller."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "user": "ada",
-                    "admin": False,
-                    "tenants": [{"name": "astro", "role": "manager"}],
-                    "credential": "key 1f2e3d4c5b6a",
-                    "scopes": ["read", "submit"],
-                }
-            ]
-        }
-    )
-
-    user: str = Field(description="The Linux user that the caller's jobs run as.")
-    admin: bool
-    tenants: list[Membership]
-    credential: str = Field(description="What was used: `key ID`, or `token SUBJECT of ISSUER`.")
-    scopes: list[str] = Field(description="What the credential may be used for.")
-
-
 def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:
     """Show one tenant of a snapshot."""
     return TenantView(

@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from bridge.agent.tokens import Tokens
 from bridge.agent.carriage import Way
 from bridge.agent.desk import Desk
 from bridge.agent.serve import BATCH, handlers
+from bridge.agent.tokens import Tokens
 from bridge.errors import NotFound, OutcomeUnknown, Unavailable
 from bridge.job import JobSpec
 from bridge.slurm.client import AgentClient

@@ -12,7 +12,7 @@ from bridge.cluster.parts import VOLUMES, Images, names_of, stack_parts
 from bridge.cluster.pool import LOCAL_POOL, Confinement
 from bridge.cluster.subnet import Subnet
 
-IMAGES = Images(mariadb="mariadb:1", slurm="slurm:1", agent="agent:1", gateway="gateway:1")
+IMAGES = Images(mariadb="mariadb:1", slurm="slurm:1", agent="agent:1", login="login:1", gateway="gateway:1")
 SUBNET = Subnet(IPv4Network("172.20.0.0/16"))
 
 

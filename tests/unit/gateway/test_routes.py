@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -221,7 +222,50 @@ def test_tenants_and_whoami_show_the_callers_own(world: WorldMaker) -> None:
             assert tenants["items"][0]["state"] == {"applied": True, "message": ""}
             assert tenants["as_of"]
             me = (await w.ada.get("/v1/whoami")).json()
-            assert (me["user"], me["tenants"]) == ("ada", [{"name": "astro", "role": "manager"}])
+            assert (me["user"], me["default_tenant"], me["missing"]) == ("ada", "astro", None)
+            assert [(tenant["name"], tenant["role"]) for tenant in me["tenants"]] == [("astro", "manager")]
+
+    asyncio.run(story())
+
+
+def test_whoami_says_what_is_left_by_slurmctlds_own_count(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            w.slurm.put_associations(
+                [
+                    replace(
+                        w.slurm.associations["astro", ""],
+                        grp_tres={"gres/gpu:h100": 4},
+                        grp_submit_jobs=10,
+                    )
+                ]
+            )
+            job = await submit(w.bela)
+            w.slurm.start(job["job_id"])
+            (astro,) = (await w.ada.get("/v1/whoami")).json()["tenants"]
+            assert astro["gpus"]["h100"] == {"limit": 4, "used": 1, "left": 3}
+            assert astro["jobs"]["submitted"] == {"limit": 10, "used": 1, "left": 9}
+            assert (astro["own"]["running"]["used"], astro["default_class"]) == (0, "training")
+            w.slurm.down.add("slurmctld")
+            me = (await w.ada.get("/v1/whoami")).json()
+            assert (me["as_of"], me["tenants"][0]["gpus"]) == (None, {})
+            assert "slurmctld" in me["missing"]
+
+    asyncio.run(story())
+
+
+def test_a_token_of_slurms_own_is_as_good_as_a_key_of_its_user(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            w.slurm.tokens = {"a.b.c": "bela", "r.o.o": "root", "s.l.u": "slurm"}
+
+            async def ask(token: str) -> httpx.Response:
+                return await w.anonymous.get("/v1/whoami", headers={"Authorization": f"Bearer {token}"})
+
+            me = (await ask("a.b.c")).json()
+            assert (me["user"], me["credential"], me["admin"]) == ("bela", "slurm token", False)
+            for token in ("r.o.o", "s.l.u", "x.y.z"):
+                problem(await ask(token), 401, "unauthenticated")
 
     asyncio.run(story())
 
