@@ -27,7 +27,7 @@ def not_on_pool_by_hand(pod: Pod, world: World) -> None:
 
 def safe(pod: Pod) -> None:
     """Refuse marks of ours, and what no tenant's pod may ask."""
-    mark = marks.foreign(pod.meta, allowed=(marks.STAMP,))
+    mark = marks.foreign(pod.meta, allowed=marks.OWN_ON_PODS)
     if mark is not None:
         raise Refused("marks", f"{mark} is written by Sluice alone; leave it out")
     for fault in safety_faults(pod):

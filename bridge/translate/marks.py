@@ -23,11 +23,15 @@ STAMP: Final = "sluice.sh/submitted-by"
 """Annotation with the requester's user name, written by admission over whatever was there."""
 JOB_ID: Final = "sluice.sh/job-id"
 """Annotation that comes with the Binding."""
+CLOSED_JOBS: Final = "sluice.sh/closed-jobs"
+"""Annotation with the jobs that a pod, still unbound, was parted from."""
 FINALIZER: Final = "sluice.sh/placement"
 GANG: Final = "sluice.sh/gang"
 """Annotation by which a Job or JobSet asks to start all its pods together."""
 
 USERS_OWN: Final = frozenset({GANG})
+OWN_ON_PODS: Final = (STAMP, CLOSED_JOBS)
+"""What an unbound pod may carry of ours; admission lets nobody else write them."""
 
 POD_GROUP_LABELS: Final = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
 EXCLUSIVE_JOBSET: Final = "alpha.jobset.sigs.k8s.io/exclusive-topology"
