@@ -52,7 +52,7 @@ def test_no_pod_touches_its_host_and_tokens_go_only_where_they_are_used(name: st
         for where, container, _pod in containers(name)
         if any(mount["name"] == "api" for mount in container.get("volumeMounts", ()))
     }
-    assert holders == {"sluice-bridge/bridge"}
+    assert holders == {"sluice-bridge/bridge", "sluice-gateway/gateway"}
 
 
 @pytest.mark.parametrize("name", SETS)

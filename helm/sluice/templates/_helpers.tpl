@@ -96,7 +96,8 @@ seccompProfile: {type: RuntimeDefault}
 
 {{/*
 Makes /etc/slurm: keys of SlurmUser's own, which only this container sees in the Secret, and links to files that
-kubelet keeps as the ConfigMap has them. In: {root, jwt, more}.
+kubelet keeps as the ConfigMap has them. In: {root, jwt, run, more, mounts}: `run` are folders of
+the volume run-slurm.
 */}}
 {{- define "sluice.etcInit" -}}
 - name: etc
@@ -114,6 +115,10 @@ kubelet keeps as the ConfigMap has them. In: {root, jwt, more}.
       for file in slurm.conf cgroup.conf gres.conf site.lua; do
         ln -sfn "/etc/sluice/slurm/$file" "/etc/slurm/$file"
       done
+      {{- if .run }}
+      # Sockets' folders must be SlurmUser's own.
+      for folder in {{ .run }}; do mkdir -p -m 0755 "/run/made/$folder"; chmod 0755 "/run/made/$folder"; done
+      {{- end }}
       {{- with .more }}
       {{- . | trim | nindent 6 }}
       {{- end }}
@@ -122,6 +127,9 @@ kubelet keeps as the ConfigMap has them. In: {root, jwt, more}.
   volumeMounts:
     - {name: etc-slurm, mountPath: /etc/slurm}
     - {name: keys, mountPath: /secrets/keys, readOnly: true}
+    {{- if .run }}
+    - {name: run-slurm, mountPath: /run/made}
+    {{- end }}
     {{- with .mounts }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -244,7 +252,7 @@ http://{{ include "sluice.fullname" . }}-slurmrestd.{{ .Release.Namespace }}.svc
   volumeMounts:
     - {name: etc-slurm, mountPath: /etc/slurm, readOnly: true}
     - {name: slurm-conf, mountPath: /etc/sluice/slurm, readOnly: true}
-    - {name: run-slurm, mountPath: /run/slurm}
+    - {name: run-slurm, subPath: slurm, mountPath: /run/slurm}
     - {name: run-agent, mountPath: /run/sluice/agent}
     - {name: users, mountPath: /var/lib/extrausers, readOnly: true}
     - {name: tmp-agent, mountPath: /tmp}
