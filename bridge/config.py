@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bridge import wellknown
 from bridge.policy.script import SHIPPED
-from bridge.policy.site import Aliases, Share, Site
+from bridge.policy.site import Aliases, ClassTimes, Share, Site, Stoppable
 
 
 class ClusterConfig(BaseModel):
@@ -64,6 +64,8 @@ class BridgeConfig(BaseSettings):
     """A site's old names, as JSON: ``{"partitions": {"gpu": "h100"}, "qos": {"normal": "training"}}``."""
     shares: dict[str, Share] = Field(default_factory=dict)
     """What may go with one GPU, as JSON by flavor: ``{"h100": {"cpus_per_gpu": 8}}``."""
+    class_times: dict[Stoppable, ClassTimes] = Field(default_factory=dict)
+    """Least running time and grace by class: ``{"training": {"exempt_s": 900, "grace_s": 120}}``."""
     spare_nodes: int | None = Field(default=None, ge=0)
     """Nodes of each flavor that may fail without breaking a guarantee; guarantees fit into the others. By
     default one, of a flavor with at least three nodes."""
@@ -85,4 +87,9 @@ class BridgeConfig(BaseSettings):
     @property
     def site(self) -> Site:
         """What the site settles beside the tenants' documents."""
-        return Site(aliases=self.aliases, shares=self.shares, spare_nodes=self.spare_nodes)
+        return Site(
+            aliases=self.aliases,
+            shares=self.shares,
+            class_times=self.class_times,
+            spare_nodes=self.spare_nodes,
+        )

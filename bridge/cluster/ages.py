@@ -7,6 +7,7 @@ What doesn't belong here: what each setting means (`bridge.agent.config`, `bridg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -48,7 +49,16 @@ AGES: Final[Mapping[Pace, Ages]] = {
                 "SLUICE_AGENT_READ_DEADLINE_S": "6",
                 "SLUICE_AGENT_ACCOUNTING_DEADLINE_S": "15",
             },
-            "bridge": {"SLUICE_BRIDGE_INTERVAL_S": "5"},
+            "bridge": {
+                "SLUICE_BRIDGE_INTERVAL_S": "5",
+                "SLUICE_BRIDGE_CLASS_TIMES": json.dumps(
+                    {
+                        "training": {"exempt_s": 15, "grace_s": 5},
+                        "development": {"exempt_s": 15, "grace_s": 5},
+                        "batch": {"grace_s": 5},
+                    }
+                ),
+            },
             "gateway": {
                 "SLUICE_GATEWAY_POLL_MAX_S": "2",
                 "SLUICE_GATEWAY_ACCOUNTING_EVERY_S": "3",

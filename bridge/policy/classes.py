@@ -10,9 +10,10 @@ is the tenant's guarantee, so that all production together fits in what is guara
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from bridge.policy.site import ClassTimes, Stoppable
 from bridge.policy.tenant import JobClass
 from bridge.wellknown import PRODUCTION_QOS_PREFIX
 
@@ -79,6 +80,19 @@ CLASS_RULES: Final[Mapping[JobClass, ClassRules]] = {
         max_walltime_min=None,
     ),
 }
+
+
+def with_times(times: Mapping[Stoppable, ClassTimes]) -> Mapping[JobClass, ClassRules]:
+    """Return the rules of all classes, with a site's own times where it has settled them."""
+    return {**CLASS_RULES, **{name: _timed(CLASS_RULES[name], own) for name, own in times.items()}}
+
+
+def _timed(rules: ClassRules, times: ClassTimes) -> ClassRules:
+    return replace(
+        rules,
+        exempt_s=rules.exempt_s if times.exempt_s is None else times.exempt_s,
+        grace_s=rules.grace_s if times.grace_s is None else times.grace_s,
+    )
 
 
 def qos_name(job_class: JobClass, tenant: str) -> str:

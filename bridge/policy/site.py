@@ -38,6 +38,21 @@ class Share(BaseModel):
     all of them, whatever they strand."""
 
 
+Stoppable = Literal["training", "development", "batch"]
+"""Classes whose jobs may be stopped for another one."""
+
+
+class ClassTimes(BaseModel):
+    """Times of one class in seconds; None is the class's own (`bridge.policy.classes`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    exempt_s: Annotated[int, Field(ge=0)] | None = None
+    """A job runs at least so long before it is stopped for another one."""
+    grace_s: Annotated[int, Field(ge=0)] | None = None
+    """From the notice to the end of a job that is stopped for another one; Slurm's KillWait comes after."""
+
+
 class Site(BaseModel):
     """All of it."""
 
@@ -46,6 +61,8 @@ class Site(BaseModel):
     aliases: Aliases = Aliases()
     shares: dict[str, Share] = {}
     """By flavor; one that isn't named has `Share`'s defaults."""
+    class_times: dict[Stoppable, ClassTimes] = {}
+    """By class; production is never stopped."""
     spare_nodes: Annotated[int, Field(ge=0)] | None = None
     """Healthy nodes of each flavor, the largest first, on which nothing is guaranteed: so many may fail.
     None: one, of a flavor with at least `SMALL_POOL` nodes."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bridge.policy.classes import CLASS_RULES, qos_name, walltime
+from bridge.policy.classes import CLASS_RULES, ClassRules, qos_name, walltime
 from bridge.policy.pool import Pool
 from bridge.policy.table import PolicyTable
 from bridge.policy.tenant import JobClass, Tenant
@@ -52,14 +52,22 @@ class Unmanaged:
     """TRES of each flavor to the GPUs that there are: a limit of that many is as good as none."""
 
 
-def desired(tenants: Iterable[Tenant], pool: Pool, table: PolicyTable) -> Desired:
-    """Derive everything from the documents; `table` says which of several tenants is a user's default."""
+def desired(
+    tenants: Iterable[Tenant],
+    pool: Pool,
+    table: PolicyTable,
+    classes: Mapping[JobClass, ClassRules] = CLASS_RULES,
+) -> Desired:
+    """Derive everything from the documents.
+
+    `table` says which of several tenants is a user's default, `classes` what a class means in Slurm.
+    """
     everybody = parents_first(tenants)
     ordered = tuple(tenant for tenant in everybody if tenant.managed)
     return Desired(
         qos=(
-            *(_shared_qos() if ordered or not everybody else ()),
-            *(_production_qos(t, pool) for t in ordered if "production" in t.classes.allowed),
+            *(_shared_qos(classes) if ordered or not everybody else ()),
+            *(_production_qos(t, pool, classes) for t in ordered if "production" in t.classes.allowed),
         ),
         accounts=tuple(
             Account(
@@ -104,22 +112,22 @@ def parents_first(tenants: Iterable[Tenant]) -> tuple[Tenant, ...]:
     return tuple(sorted(by_name.values(), key=lambda tenant: (depth(tenant), tenant.name)))
 
 
-def _shared_qos() -> tuple[Qos, ...]:
-    return tuple(_qos(name, "", {}) for name in CLASSES if name != "production")
+def _shared_qos(classes: Mapping[JobClass, ClassRules]) -> tuple[Qos, ...]:
+    return tuple(_qos(name, "", {}, classes[name]) for name in CLASSES if name != "production")
 
 
-def _production_qos(tenant: Tenant, pool: Pool) -> Qos:
+def _production_qos(tenant: Tenant, pool: Pool, classes: Mapping[JobClass, ClassRules]) -> Qos:
     # A flavor without a guarantee has 0: production never runs on what isn't guaranteed.
     guarantee = {
         f"gres/gpu:{flavor.gres_type}": grant.guarantee if (grant := tenant.flavors.get(name)) else 0
         for name, flavor in pool.flavors.items()
         if flavor.kind == "gpu"
     }
-    return _qos("production", tenant.name, {"gres/gpu": sum(guarantee.values()), **guarantee})
+    limits = {"gres/gpu": sum(guarantee.values()), **guarantee}
+    return _qos("production", tenant.name, limits, classes["production"])
 
 
-def _qos(job_class: JobClass, tenant: str, grp_tres: Mapping[str, int]) -> Qos:
-    rules = CLASS_RULES[job_class]
+def _qos(job_class: JobClass, tenant: str, grp_tres: Mapping[str, int], rules: ClassRules) -> Qos:
     return Qos(
         name=qos_name(job_class, tenant),
         description=f"{QOS_MARK}class {job_class}{f' of {tenant}' if tenant else ''}",

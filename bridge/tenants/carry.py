@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bridge.policy.classes import CLASS_RULES, ClassRules
 from bridge.policy.documents import Sourced
 from bridge.policy.lua import render
 from bridge.policy.pool import Pool
 from bridge.policy.table import PolicyTable
+from bridge.policy.tenant import JobClass
 from bridge.slurm.port import AccountingState, Slurm
 from bridge.tenants.accounts import desired
 from bridge.tenants.directory import SiteUser
@@ -24,6 +26,8 @@ from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.users import UserFiles, full_names
 
 TABLE: Final = "table.lua"
+ASSOCIATIONS_AT_ONCE: Final = 5000
+"""In one call of the port: a minute of slurmdbd, so that a call ends long before its deadline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +48,20 @@ class Wanted:
 
 
 class Carrier:
-    """The hands: Slurm's port, the users' files, the policy's files."""
+    """The hands: Slurm's port, the users' files, the policy's files; QOS are made of `classes`."""
 
-    def __init__(self, *, slurm: Slurm, users: UserFiles, policy: PolicyFiles) -> None:
+    def __init__(
+        self,
+        *,
+        slurm: Slurm,
+        users: UserFiles,
+        policy: PolicyFiles,
+        classes: Mapping[JobClass, ClassRules] = CLASS_RULES,
+    ) -> None:
         self._slurm = slurm
         self._users = users
         self._policy = policy
+        self._classes = classes
 
     def carry_out(self, wanted: Wanted) -> tuple[tuple[Action, ...], Mapping[str, str]]:
         """Do everything that is missing; returns what was done, and who drains (account to the reason)."""
@@ -82,8 +94,8 @@ class Carrier:
             self._slurm.put_qos(steps.qos)
         if steps.accounts:
             self._slurm.put_accounts(steps.accounts)
-        if steps.associations:
-            self._slurm.put_associations(steps.associations)
+        for first in range(0, len(steps.associations), ASSOCIATIONS_AT_ONCE):
+            self._slurm.put_associations(steps.associations[first : first + ASSOCIATIONS_AT_ONCE])
         self._open_partitions(steps)
 
     def _open_partitions(self, steps: Plan) -> None:
@@ -116,8 +128,8 @@ class Carrier:
     def _plan(
         self, wanted: Wanted, *, live: LiveJobs | None = None, have: AccountingState | None = None
     ) -> Plan:
-        want = desired([sourced.tenant for sourced in wanted.documents], wanted.pool, wanted.table)
-        want = replace(want, unsure=wanted.unsure)
+        tenants = [sourced.tenant for sourced in wanted.documents]
+        want = replace(desired(tenants, wanted.pool, wanted.table, self._classes), unsure=wanted.unsure)
         have = have or self._slurm.accounting_state()
         if live is None:
             # All jobs are listed only when somebody leaves; most passes see nothing to do.

@@ -16,7 +16,7 @@ from bridge.errors import InputError, SluiceError
 from bridge.wellknown import BRIDGE_SOCKET
 from bridge.wire import Client
 
-SLACK_S: Final = 120.0
+SLACK_S: Final = 900.0
 """A first apply of a thousand tenants takes minutes; the bridge's own deadlines are shorter."""
 
 _REVISION: Final = "refuse when the documents have another revision by now"

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import structlog
 
 from bridge.errors import NotFound, SluiceError, TenantError
+from bridge.policy.classes import with_times
 from bridge.policy.documents import Sourced, document_faults
 from bridge.policy.pool import Pool, pool_of
 from bridge.policy.site import NO_SITE, Site
@@ -89,7 +90,7 @@ class Tenants:
         self._audit = AuditLog(folder.path)
         self._users = users
         self._membership = Membership(directory or NoDirectory(), folder.path)
-        self._carrier = Carrier(slurm=slurm, users=users, policy=policy)
+        self._carrier = Carrier(slurm=slurm, users=users, policy=policy, classes=with_times(site.class_times))
         self.site = site
         self._clock = clock
         self._one_at_a_time = threading.Lock()

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
@@ -27,6 +28,8 @@ MAX_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 12
 """Nesting of mappings and lists; a tenant needs 4."""
 MAX_DOCUMENTS: Final = 10_000
+KEPT_CHARACTERS: Final = 8 * 1024
+"""Longest document that is remembered with what was read from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,16 @@ def _wrong(place: Any, message: str) -> yaml.MarkedYAMLError:  # noqa: ANN401 - 
 
 def parse(document: Text) -> tuple[Sourced | None, tuple[PoolFault, ...]]:
     """Read one document; gives the tenant, or why it isn't one."""
+    # A pass reads all documents again and again, and reading a thousand of them takes seconds.
+    return _parse_known(document) if len(document.text) <= KEPT_CHARACTERS else _parse(document)
+
+
+@lru_cache(maxsize=2 * MAX_DOCUMENTS)
+def _parse_known(document: Text) -> tuple[Sourced | None, tuple[PoolFault, ...]]:
+    return _parse(document)
+
+
+def _parse(document: Text) -> tuple[Sourced | None, tuple[PoolFault, ...]]:
     values, problem = _load(document.text)
     if problem is not None:
         return None, (PoolFault(document.file, problem[0], problem[1]),)

@@ -88,34 +88,3 @@ def test_an_apply_that_lost_slurmdbd_in_the_middle_is_finished_later(
         "the change is carried out once slurmdbd is back",
         deadline_s=120,
     )
-
-
-def test_production_stops_batch_and_the_batch_job_is_queued_again(
-    stack: Stack, make_tenant: MakeTenant
-) -> None:
-    # Alone on the cluster: the faults' file runs after all others. All 8 a100 are taken by batch.
-    low = make_tenant(members=1, flavors={"a100": {"limit": 8}})
-    high = make_tenant(
-        members=1,
-        flavors={"a100": {"limit": 2, "guarantee": 1}},
-        classes={"allowed": ["production"], "default": "production"},
-    )
-    batch = stack.login_node(low.user)
-    victims = [
-        batch.sbatch("--qos=batch --mem=64M --gpus=a100:4 --time=10 --wrap 'sleep 400'") for _ in range(2)
-    ]
-
-    def states() -> list[str]:
-        listed = stack.exec("slurmctld", "squeue", "-h", "-j", ",".join(map(str, victims)), "-o", "%T")
-        return sorted(listed.stdout.split())
-
-    wait_for(lambda: states() == ["RUNNING", "RUNNING"], "batch has all of the flavor", deadline_s=60)
-    number = stack.login_node(high.user).sbatch("--mem=64M --gpus=1 --time=5 --wrap 'sleep 60'")
-    wait_for(
-        lambda: (
-            stack.exec("slurmctld", "squeue", "-h", "-j", str(number), "-o", "%T").stdout.strip() == "RUNNING"
-        ),
-        "production starts in the place of batch",
-        deadline_s=60,
-    )
-    assert states() == ["PENDING", "RUNNING"]

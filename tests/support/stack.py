@@ -285,10 +285,17 @@ def client(stack: Stack) -> Iterator[Callable[[str], GatewayClient]]:
 
 @pytest.fixture
 def make_tenant(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
-    """Make tenants with names of their own, removed at the test's end.
+    """Make tenants with names of their own, removed at the test's end."""
+    with tenant_maker(stack) as make:
+        yield make
 
-    ``make_tenant(members=2, limits={"max_gpus_per_job": 4})``: keywords are keys of the tenant
-    document; `members` may be a number (user names are made up) or documents.
+
+@contextmanager
+def tenant_maker(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
+    """Make tenants with names of their own, removed at the end.
+
+    ``make(members=2, limits={"max_gpus_per_job": 4})``: keywords are keys of the tenant document; `members`
+    may be a number (user names are made up) or documents.
     """
     made: list[str] = []
 
@@ -301,9 +308,11 @@ def make_tenant(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
         wait_for(lambda: stack.knows(tenant), f"the gateway knows tenant {tenant.name}")
         return tenant
 
-    yield make
-    for name in reversed(made):  # a parent after those below it
-        stack.remove_tenant(name)
+    try:
+        yield make
+    finally:
+        for name in reversed(made):  # a parent after those below it
+            stack.remove_tenant(name)
 
 
 def _tenant_document(members: int | Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> OwnTenant:

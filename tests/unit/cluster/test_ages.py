@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings
 from bridge.agent.config import AgentConfig
 from bridge.cluster.ages import AGES, Pace
 from bridge.config import BridgeConfig
+from bridge.policy.classes import CLASS_RULES, with_times
 from gateway.config import Settings
 
 CONFIGS: Mapping[str, type[BaseSettings]] = {
@@ -33,7 +34,17 @@ def test_each_quick_setting_is_one_of_the_part_and_shorter_than_ordinary(
     prefix = str(quick.model_config["env_prefix"])
     for name, _value in AGES[Pace.QUICK].of_part(part):
         field = name.removeprefix(prefix).lower()
+        if field == "class_times":
+            continue  # none by default; the next test has them
         assert getattr(quick, field) < getattr(ordinary, field), name
+
+
+def test_quick_times_of_classes_are_shorter_than_the_classes_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    bridge = told(Pace.QUICK, "bridge", monkeypatch)
+    assert isinstance(bridge, BridgeConfig)
+    for name, rules in with_times(bridge.class_times).items():
+        assert (rules.exempt_s, rules.grace_s) <= (CLASS_RULES[name].exempt_s, CLASS_RULES[name].grace_s)
+    assert bridge.class_times.keys() == CLASS_RULES.keys() - {"production"}
 
 
 @pytest.mark.parametrize("pace", Pace)
