@@ -171,7 +171,7 @@ def test_nobody_stops_production(scene: Scene) -> None:
         lambda: scene.field(eager, "Reason") in ("Resources", "Priority"), "others' training waits for it"
     )
     for job in (scene.on_a100, scene.after_training):
-        assert (state(scene.stack, job), scene.field(job, "PreemptTime")) == ("RUNNING", "")
+        assert (state(scene.stack, job), scene.field(job, "PreemptTime")) == ("RUNNING", "None")
     shell.run(f"scancel {eager}")
 
 
