@@ -28,6 +28,9 @@ TAIL_MOST: Final = 16 * 1024 * 1024
 """Bytes at the end of a file in which the last lines are looked for."""
 
 
+FULL: Final = "the disk of this output is full, so that it may be cut; remove files, then run the job again"
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Bytes of a file: where they begin, and how long the file was."""
@@ -35,6 +38,8 @@ class Piece:
     data: bytes
     offset: int
     size: int
+    disk_full: bool = False
+    """Whether what the job writes there now is lost."""
 
 
 class Logs:
@@ -81,7 +86,7 @@ class Logs:
         kept = data.split(b"\n") if lines else [b""]
         wanted = lines + 1 if data.endswith(b"\n") else lines
         tail = b"\n".join(kept[-wanted:])
-        return Piece(tail, last.offset + len(last.data) - len(tail), last.size)
+        return Piece(tail, last.offset + len(last.data) - len(tail), last.size, last.disk_full)
 
     async def _read(self, job: JobRecord, stream: Stream, offset: int, length: int) -> Piece:
         path = path_of(job, stream)
@@ -91,8 +96,12 @@ class Logs:
         try:
             answer = await anyio.to_thread.run_sync(call)
         except NotFound as error:
-            raise NotFound(_absent(job, stream, path), state=job.state.base.value, path=path) from error
-        return Piece(bytes(answer["data"]), int(answer["offset"]), int(answer["size"]))
+            words = _absent(job, stream, path)
+            if error.details.get("disk_full"):
+                words = f"{words}; {FULL}"
+            raise NotFound(words, state=job.state.base.value, path=path) from error
+        full = bool(answer.get("disk_full"))
+        return Piece(bytes(answer["data"]), int(answer["offset"]), int(answer["size"]), full)
 
 
 def path_of(job: JobRecord, stream: Stream) -> str:

@@ -107,6 +107,7 @@ class Components:
         """Say the variables and this component's arguments; return whether the arguments have more."""
         self._speaker.variables(self._variables)
         end = self._speaker.getopt.read(self._words, self._speaker.argument)
+        self._speaker.at = None  # what is refused from here on is what was said, wherever
         more = end < len(self._words) and self._words[end].text == SEPARATOR
         if more:
             self._words = self._words[end + 1 :]

@@ -93,26 +93,26 @@ class Getopt(Generic[AnOption]):
     def _long(self, words: Sequence[Word], at: int, take: Take[AnOption]) -> int:
         word = words[at]
         name, glued, value = word.text[2:].partition("=")
-        option = self._by_name.get(name) or self._cut_short(name, word.text)
+        option = self._by_name.get(name) or self._cut_short(name, word)
         if glued and option.argument is Argument.NONE:
-            raise self._complaint(f"option '--{option.name}' doesn't allow an argument", option.name)
+            raise self._complaint(f"option '--{option.name}' doesn't allow an argument", option.name, word)
         if glued or option.argument is not Argument.REQUIRED:
             take(option, value if glued else None, word)
             return at + 1
         if at + 1 == len(words):
-            raise self._complaint(f"option '--{option.name}' requires an argument", option.name)
+            raise self._complaint(f"option '--{option.name}' requires an argument", option.name, word)
         take(option, words[at + 1].text, word)
         return at + 2
 
-    def _cut_short(self, name: str, text: str) -> AnOption:
+    def _cut_short(self, name: str, word: Word) -> AnOption:
         found = [option for option in self._options if option.name.startswith(name)]
         if not found:
-            raise self._complaint(f"unrecognized option '{text}'", name)
+            raise self._complaint(f"unrecognized option '{word.text}'", name, word)
         first = found[0]
         others = [o for o in found if o.key != first.key or o.argument is not first.argument]
         if others:
             listed = " ".join(f"'--{option.name}'" for option in (first, *others))
-            raise self._complaint(f"option '{text}' is ambiguous; possibilities: {listed}", name)
+            raise self._complaint(f"option '{word.text}' is ambiguous; possibilities: {listed}", name, word)
         return first
 
     def _short(self, words: Sequence[Word], at: int, take: Take[AnOption]) -> int:
@@ -120,7 +120,7 @@ class Getopt(Generic[AnOption]):
         for place, letter in enumerate(word.text[1:], start=2):
             option = self._by_short.get(letter)
             if option is None:
-                raise self._complaint(f"invalid option -- '{letter}'", letter)
+                raise self._complaint(f"invalid option -- '{letter}'", letter, word)
             rest = word.text[place:]
             if option.argument is Argument.NONE:
                 take(option, None, word)
@@ -128,11 +128,12 @@ class Getopt(Generic[AnOption]):
                 take(option, rest or None, word)
                 return at + 1
             elif at + 1 == len(words):
-                raise self._complaint(f"option requires an argument -- '{letter}'", option.name)
+                raise self._complaint(f"option requires an argument -- '{letter}'", option.name, word)
             else:
                 take(option, words[at + 1].text, word)
                 return at + 2
         return at + 1
 
-    def _complaint(self, message: str, option: str) -> Refusal:
-        return Refusal(f"{self._program}: {message}", self._advice, exit_code=self._exit_code, option=option)
+    def _complaint(self, message: str, option: str, word: Word) -> Refusal:
+        said = f"{self._program}: {message}", self._advice
+        return Refusal(*said, exit_code=self._exit_code, option=option, at=word)

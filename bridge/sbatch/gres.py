@@ -7,7 +7,7 @@ the counts so changed. Whether the GPUs exist is slurmctld's business.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,15 @@ from bridge.sbatch.tres import InvalidTres, entries
 
 INVALID: Final = "Invalid generic resource (gres) specification"
 INVALID_TYPE: Final = "Invalid GRES specification (with and without type identification)"
+OPTIONS_OF: Final[Mapping[str, Sequence[str]]] = {
+    "per_job": ("gpus",),
+    "per_node": ("gres", "gpus-per-node"),
+    "per_socket": ("gpus-per-socket",),
+    "per_task": ("tres-per-task", "gpus-per-task", "cpus-per-task"),
+    "cpus_per_gres": ("cpus-per-gpu",),
+    "memory_per_gres": ("mem-per-gpu",),
+}
+"""Long names of the options that each text was put together from."""
 INVALID_TRES: Final = "Invalid Trackable RESource (TRES) specification"
 SHARED: Final = ("mps", "shard")
 
@@ -42,6 +51,8 @@ class _Validation:
     known: Set[str] | None
     found: dict[tuple[str, str | None], Requested] = field(default_factory=dict)
     fault: str = ""
+    faulty: str = ""
+    """Which of the texts has the fault."""
     said: list[str] = field(default_factory=list)
     gpu: bool = False
     cpus_per_gres: int = 0
@@ -55,12 +66,12 @@ class _Validation:
                 if name is None:
                     return
                 if self.known is not None and name not in self.known:
-                    self.fault = INVALID
+                    self.fault, self.faulty = INVALID, into
                     return
                 self._set(name, type_, count=count, into=into)
         except InvalidTres as error:
             self.said += [error.said] if error.said else []
-            self.fault = INVALID_TRES
+            self.fault, self.faulty = INVALID_TRES, into
 
     def _set(self, name: str, type_: str | None, *, count: int, into: str) -> None:
         one = self.found.setdefault((name, type_), Requested(name=name, type=type_))
@@ -128,14 +139,14 @@ def validate(texts: Texts, counts: Counts, known: Set[str] | None) -> None:
         state.take(text, into)
     _tasks_and_gpus(state)
     if state.fault:
-        raise refused(*state.said, reason=state.fault)
+        raise refused(*state.said, reason=state.fault, options=OPTIONS_OF.get(state.faulty, ()))
     if state.found:
         _agree(state, texts)
 
 
-def refused(*said: str, reason: str = INVALID) -> Refusal:
-    """Refuse with what was said before and Slurm's own text of the error."""
-    return Refusal(*said, f"sbatch: error: {reason}", exit_code=BAD_REQUEST)
+def refused(*said: str, reason: str = INVALID, options: Sequence[str] = ()) -> Refusal:
+    """Refuse with what was said before and Slurm's own text of the error; `options` may be at fault."""
+    return Refusal(*said, f"sbatch: error: {reason}", exit_code=BAD_REQUEST, among=options)
 
 
 def _imply_tasks(texts: Texts, counts: Counts) -> None:

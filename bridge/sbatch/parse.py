@@ -120,7 +120,10 @@ def _client(draft: Draft) -> ClientOptions:
 
 def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
     """Say where the fault is: the word being read, else where the option was last said."""
-    line, column, written = speaker.place(refusal.option)
+    said = [option for option in refusal.among if option in speaker.draft.said]
+    if refusal.option is None and len(said) == 1:
+        refusal.option = said[0]
+    line, column, written = speaker.place(refusal)
     words = "\n".join((*speaker.draft.warnings, *refusal.words))
     reason = " ".join(map(_sentence, refusal.words))
     where = f"line {line}, column {column}: " if line is not None else ""

@@ -7,7 +7,11 @@ program's name. Exit codes: 255 (``exit(-1)``) when one option's value is bad, 1
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from bridge.sbatch.scan import Word
 
 BAD_OPTION: Final = 255
 BAD_REQUEST: Final = 1
@@ -24,17 +28,34 @@ class Refusal(Exception):
         What sbatch exits with.
     option
         Long name of the option at fault, when one is.
+    at
+        The word at fault, when it isn't the one that was said last.
+    among
+        Long names of options one of which is at fault: the only one that was said.
     """
 
-    def __init__(self, *words: str, exit_code: int, option: str | None = None) -> None:
+    def __init__(
+        self,
+        *words: str,
+        exit_code: int,
+        option: str | None = None,
+        at: Word | None = None,
+        among: Sequence[str] = (),
+    ) -> None:
         super().__init__("\n".join(words))
         self.words = words
         self.exit_code = exit_code
         self.option = option
+        self.at = at
+        self.among = among
 
     def after(self, *words: str) -> Refusal:
         """Return the same refusal with lines that were said before it."""
-        return Refusal(*words, *self.words, exit_code=self.exit_code, option=self.option) if words else self
+        if not words:
+            return self
+        return Refusal(
+            *words, *self.words, exit_code=self.exit_code, option=self.option, at=self.at, among=self.among
+        )
 
 
 class Unsupported(Refusal):

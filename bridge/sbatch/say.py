@@ -104,13 +104,15 @@ class Speaker:
         else:
             self.draft.by_variable.discard(key)
 
-    def place(self, option: str | None) -> tuple[int | None, int | None, str]:
+    def place(self, refusal: Refusal) -> tuple[int | None, int | None, str]:
         """Return line, column and text of what is being read, else of where the option was said."""
+        if refusal.at is not None:
+            return refusal.at.line, refusal.at.column, refusal.at.text
         if self._variable is not None:
             return None, None, self._variable
         if self.at is not None:
             return self.at.line, self.at.column, self.at.text
-        origin = self.draft.origins.get(option or "")
+        origin = self.draft.origins.get(refusal.option or "")
         return (origin.line, origin.column, origin.text) if origin else (None, None, "")
 
 

@@ -102,6 +102,8 @@ class Log:
     """Where the first byte lies."""
     size: int
     """Bytes of the whole file when it was read."""
+    warning: str = ""
+    """What is wrong with the file's disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ class Gateway:
             answer.content,
             int(headers.get("X-Sluice-Offset", 0)),
             int(headers.get("X-Sluice-Size", len(answer.content))),
+            headers.get("X-Sluice-Warning", ""),
         )
 
     def tenants(self) -> list[dict[str, Any]]:

@@ -123,32 +123,35 @@ def tail(
     stream = "stderr" if errors else "stdout"
     with Gateway(open_session(stack, as_user)) as gateway:
         if not follow:
-            _write(gateway.log(job_id, stream, query={"tail": lines}))
+            piece = gateway.log(job_id, stream, query={"tail": lines})
+            _write(piece)
+            _warn(piece.warning)
             return
         _follow(gateway, job_id, stream, lines)
 
 
 def _follow(gateway: Gateway, job_id: str, stream: str, lines: int) -> None:
     """Print what is added until the job has ended; the last look comes after the end was seen."""
-    offset = -1
+    offset, warning = -1, ""
     while True:
         ended = gateway.job(job_id).ended
         try:
-            offset = _print_from(gateway, job_id, stream, offset=offset, lines=lines)
+            offset, warning = _print_from(gateway, job_id, stream, offset=offset, lines=lines)
         except NotFound:  # nothing was written yet
             if ended:
                 raise
         if ended:
+            _warn(warning)
             return
         time.sleep(POLL_S)
 
 
-def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, lines: int) -> int:
-    """Print what lies behind `offset` (-1: the last `lines` lines); returns the new offset."""
+def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, lines: int) -> tuple[int, str]:
+    """Print what lies behind `offset` (-1: the last `lines` lines); returns the new offset, and a warning."""
     if offset < 0:
         piece = gateway.log(job_id, stream, query={"tail": lines})
         _write(piece)
-        return piece.offset + len(piece.data)
+        return piece.offset + len(piece.data), piece.warning
     while True:
         piece = gateway.log(job_id, stream, query={"offset": offset, "limit": CHUNK})
         if piece.size < offset:  # truncated, or a requeued run began the file again
@@ -157,7 +160,7 @@ def _print_from(gateway: Gateway, job_id: str, stream: str, *, offset: int, line
         _write(piece)
         offset += len(piece.data)
         if not piece.data or offset >= piece.size:
-            return offset
+            return offset, piece.warning
 
 
 def wait_until_ended(gateway: Gateway, awaited: Job, *, quiet: bool) -> Job:
@@ -175,6 +178,11 @@ def wait_until_ended(gateway: Gateway, awaited: Job, *, quiet: bool) -> Job:
 def show(found: Job) -> None:
     """Print one job's facts."""
     Console().print(job_facts(found, now=datetime.now(UTC)))
+
+
+def _warn(warning: str) -> None:
+    if warning:
+        sys.stderr.write(f"sluice: {warning}\n")
 
 
 def _write(piece: Log) -> None:

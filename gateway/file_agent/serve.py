@@ -52,7 +52,10 @@ class Files:
         return {"read": self.read, "stat": self.stat}
 
     def read(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """``{user, path, offset, length}`` -> ``{data, size, offset}``; a negative offset is from the end."""
+        """``{user, path, offset, length}`` -> ``{data, size, offset, disk_full}``.
+
+        A negative offset is from the end; `disk_full` says that more can't be written there now.
+        """
         offset, length = _integer(args, "offset", 0), _integer(args, "length", MAX_READ)
         check_range(offset, length, most=MAX_READ)
         return self._ask(self._work("read", args, offset=offset, length=length))

@@ -25,6 +25,9 @@ Op = Literal["read", "stat"]
 
 _CHUNK: Final = 1 << 20
 
+LEAST_FREE: Final = 16 * 1024
+"""Bytes; a disk with less has no room for the next lines of anybody."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
@@ -93,9 +96,27 @@ def _read(work: Work) -> dict[str, Any]:
     try:
         size = os.fstat(file).st_size
         start = work.offset if work.offset >= 0 else max(0, size + work.offset)
-        return {"data": _bytes(file, start, work.length), "size": size, "offset": start}
+        data = _bytes(file, start, work.length)
+        return {"data": data, "size": size, "offset": start, "disk_full": is_full(file)}
     finally:
         os.close(file)
+
+
+def is_full(place: int | str) -> bool:
+    """Whether what a job writes beside this file or folder is lost."""
+    disk = os.statvfs(place)
+    no_names = disk.f_files > 0 and disk.f_favail == 0
+    return no_names or disk.f_bavail * disk.f_frsize < LEAST_FREE
+
+
+def _nearest_is_full(path: str) -> bool:
+    """Whether the disk is full on which a file would be that doesn't exist."""
+    folder = path
+    while folder != "/":
+        folder = os.path.dirname(folder)  # noqa: PTH120 - a text, and Path's would be read again
+        with contextlib.suppress(OSError):
+            return is_full(folder)
+    return False
 
 
 def _bytes(file: int, start: int, length: int) -> bytes:
@@ -126,7 +147,11 @@ def failure(error: OSError, work: Work) -> SluiceError:
     path, user = work.path, work.user
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
-            return NotFound(f"{path} does not exist (yet); a job's output appears when it starts", path=path)
+            return NotFound(
+                f"{path} does not exist (yet); a job's output appears when it starts",
+                path=path,
+                disk_full=_nearest_is_full(path),
+            )
         case errno.EACCES | errno.EPERM:
             return Denied(f"{user} may not read {path}", path=path)
         case errno.ELOOP:

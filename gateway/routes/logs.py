@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from bridge.errors import Denied, InputError
 from gateway.auth import Caller
 from gateway.compose import Parts
-from gateway.logs import Piece, Stream, is_text
+from gateway.logs import FULL, Piece, Stream, is_text
 from gateway.routes.jobs import find
 from gateway.schemas.v1.problem import problems
 
@@ -30,7 +30,8 @@ class Output(StreamingResponse):
     responses={
         200: {
             "description": "The bytes as they are: text/plain when they are UTF-8, else "
-            "application/octet-stream. X-Sluice-Size is the file's size, X-Sluice-Offset where they begin.",
+            "application/octet-stream. X-Sluice-Size is the file's size, X-Sluice-Offset where they begin; "
+            "X-Sluice-Warning says when its disk is full.",
             "content": {"text/plain": {}, "application/octet-stream": {}},
         },
         **problems(401, 403, 404, 422, 503),
@@ -75,6 +76,7 @@ def _output(first: Piece, content: AsyncIterator[bytes]) -> Output:
         headers={
             "X-Sluice-Size": str(first.size),
             "X-Sluice-Offset": str(first.offset),
+            **({"X-Sluice-Warning": FULL} if first.disk_full else {}),
             "X-Content-Type-Options": "nosniff",
             "Cache-Control": "no-store",
         },

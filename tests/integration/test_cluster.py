@@ -1,6 +1,7 @@
 """`sluice up` and `sluice down` on a stack of this file's own: twice, killed in the middle, beside others.
 
-The tests build on each other's stack and run in order, in one worker.
+Its homes and the gateway's store are small disks, which are filled. The tests build on each other's stack
+and run in order, in one worker.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import docker
+import httpx
 import pytest
 from docker.models.containers import Container
 
@@ -23,6 +26,7 @@ from bridge import wellknown
 from bridge.cluster import flow
 from bridge.cluster.reporter import Silent
 from bridge.cluster.stack import Stack, choose_port
+from tests.support import stack as stacks
 from tests.support.waiting import wait_for
 
 pytestmark = [
@@ -43,10 +47,21 @@ def engine() -> Iterator[docker.DockerClient]:
     client.close()
 
 
+SMALL_DISKS = {"home": "size=8m,mode=0755", "gateway": "size=48m,mode=0700,uid=7700,gid=7700"}
+"""Volumes that are file systems in memory, and so have an end; with what the stack would give them."""
+
+
 @pytest.fixture(scope="module")
-def name() -> Iterator[str]:
+def name(engine: docker.DockerClient) -> Iterator[str]:
     """A stack of this run's own, taken down whatever happened."""
     stack = f"sluice-own-{uuid.uuid4().hex[:6]}"
+    for volume, options in SMALL_DISKS.items():
+        engine.volumes.create(
+            f"{stack}-{volume}",
+            driver="local",
+            driver_opts={"type": "tmpfs", "device": "tmpfs", "o": options},
+            labels={wellknown.LABEL_STACK: stack},
+        )
     yield stack
     sluice("down", "--stack", stack)
 
@@ -144,6 +159,69 @@ def test_a_second_up_changes_nothing(engine: docker.DockerClient, name: str) -> 
     assert answer["changed"] is False
     assert answer["keys_made_for"] == []
     assert lives(parts(engine, name)) == before
+
+
+@contextmanager
+def filled(stack: stacks.Stack, part: str, folder: str) -> Iterator[None]:
+    """Leave no byte on the disk of a folder."""
+    stack.exec(part, "sh", "-c", f"cat /dev/zero > {folder}/filler", check=False)
+    try:
+        yield
+    finally:
+        stack.exec(part, "rm", f"{folder}/filler")
+
+
+@pytest.fixture
+def own(name: str) -> stacks.Stack:
+    """The stack as other tests use theirs."""
+    return stacks.Stack(name, str(up(name)["url"]))
+
+
+def test_a_job_whose_home_is_full_ends_and_its_log_says_why(own: stacks.Stack) -> None:
+    with own.client("ada") as ada:
+        before = ada.ended(ada.submit("#!/bin/sh\necho before\n", "--mem=64M", "--time=2")["id"])
+        with filled(own, "login", "/home"):
+            script = "#!/bin/sh\necho begun\nhead -c 100000 /dev/zero\n"
+            written = ada.ended(ada.submit(script, "--mem=64M", "--time=2")["id"])
+            answer = ada.http.get(f"/v1/jobs/{written['id']}/stdout")
+            assert (written["state"], written["exit_code"]) == ("FAILED", 1)
+            words = answer.headers.get("X-Sluice-Warning") or answer.json()["detail"]
+            assert "the disk of this output is full" in words
+            assert ada.http.get(f"/v1/jobs/{before['id']}/stdout").text == "before\n"
+            # A home that was never made can't be made now; the job ends all the same, and no node with it.
+            with own.client("chen") as chen:
+                homeless = chen.ended(chen.submit("#!/bin/sh\npwd\n", "--mem=64M", "--time=2")["id"])
+                assert chen.http.get(f"/v1/jobs/{homeless['id']}/stdout").status_code in (200, 404)
+            nodes = own.exec("slurmctld", "sinfo", "-h", "-o", "%T").stdout
+            assert "drain" not in nodes
+            assert "down" not in nodes
+        after = ada.ended(ada.submit("#!/bin/sh\necho after\n", "--mem=64M", "--time=2")["id"])
+        answer = ada.http.get(f"/v1/jobs/{after['id']}/stdout")
+        assert (answer.text, answer.headers.get("X-Sluice-Warning")) == ("after\n", None)
+
+
+def test_a_gateway_whose_store_is_full_says_so_and_goes_on_when_there_is_room(own: stacks.Stack) -> None:
+    with own.client("ada") as ada:
+        held = ("--hold", "--mem=64M", "--time=2")
+        kept = ada.submit("#!/bin/sh\ntrue\n", *held)
+        with filled(own, "gateway", wellknown.GATEWAY_STATE_DIR):
+            ready = wait_for(
+                lambda: (found := ada.http.get("/readyz")).status_code == 503 and found, "it is not ready"
+            )
+            assert isinstance(ready, httpx.Response)
+            store = next(part for part in ready.json()["parts"] if part["part"] == "store")
+            assert not store["healthy"]
+            assert "full" in store["detail"]
+            assert ada.job(kept["id"])["job_id"] == kept["job_id"]
+            answers = [ada.try_submit("#!/bin/sh\ntrue\n", *held) for _ in range(30)]
+            assert {answer.status_code for answer in answers} <= {201, 503}
+            taken = [answer.json()["job_id"] for answer in answers if answer.status_code == 201]
+            assert all("Traceback" not in answer.text for answer in answers)
+        wait_for(lambda: ada.http.get("/readyz").status_code == 200, "it is ready again")
+        wait_for(
+            lambda: all(ada.http.get(f"/v1/jobs/{job}").status_code == 200 for job in taken),
+            "what was answered is kept",
+        )
 
 
 def test_up_replaces_only_what_was_removed_by_hand(engine: docker.DockerClient, name: str) -> None:

@@ -122,6 +122,20 @@ def test_tail_prints_bytes_as_they_are(sluice: Sluice, door: Door) -> None:
     assert door.asked[0].url.params["tail"] == "10"
 
 
+@pytest.mark.parametrize("options", [(), ("--follow",)])
+def test_tail_says_when_the_disk_is_full(sluice: Sluice, door: Door, options: tuple[str, ...]) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("stdout"):
+            return httpx.Response(200, json=job_json())
+        headers = {"X-Sluice-Size": "2", "X-Sluice-Warning": "the disk is full"}
+        return httpx.Response(200, content=b"a\n", headers=headers)
+
+    door.answer = answer
+    result = sluice("tail", "17", *options)
+    assert result.out == "a\n"
+    assert result.err.endswith("\nsluice: the disk is full\n")
+
+
 def test_tail_follows_until_the_job_has_ended(
     sluice: Sluice, door: Door, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ class FakeFiles:
     def __init__(self) -> None:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.down = False
+        self.disk_full = False
 
     def call(self, op: str, *, timeout_s: float = 30, **args: Any) -> Any:
         del timeout_s
@@ -62,13 +63,14 @@ class FakeFiles:
         if not path.startswith("/home"):
             raise InputError(f"{path} is local to a node", path=path)
         if path not in self.files:
-            raise NotFound(f"{path} does not exist", path=path)
+            raise NotFound(f"{path} does not exist", path=path, disk_full=self.disk_full)
         owner, data = self.files[path]
         if owner != args["user"]:
             raise Denied(f"{path} is not {args['user']}'s", path=path)
         assert op == "read"
         offset = args["offset"] if args["offset"] >= 0 else max(0, len(data) + args["offset"])
-        return {"data": data[offset : offset + args["length"]], "size": len(data), "offset": offset}
+        piece = data[offset : offset + args["length"]]
+        return {"data": piece, "size": len(data), "offset": offset, "disk_full": self.disk_full}
 
 
 @dataclass

@@ -851,3 +851,23 @@ def test_a_store_that_takes_no_write_is_not_ready(world: WorldMaker, monkeypatch
                 assert "disk is full" in part["detail"]
 
     asyncio.run(story())
+
+
+def test_output_on_a_full_disk_says_so(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            job = await submit(w.ada, options={"output": "x.out"}, work_dir="/home/ada")
+            w.slurm.start(job["job_id"])
+            await state_is(w.ada, job["id"], "RUNNING")
+            url, path = f"/v1/jobs/{job['id']}/stdout", "/home/ada/x.out"
+            w.files.files[path] = ("ada", b"begun\n")
+            assert "X-Sluice-Warning" not in (await w.ada.get(url)).headers
+            w.files.disk_full = True
+            for query in ({}, {"tail": 1}):
+                answer = await w.ada.get(url, params=query)
+                assert (answer.status_code, answer.content) == (200, b"begun\n")
+                assert "disk of this output is full" in answer.headers["X-Sluice-Warning"]
+            del w.files.files[path]
+            assert "disk of this output is full" in problem(await w.ada.get(url), 404, "not-found")["detail"]
+
+    asyncio.run(story())

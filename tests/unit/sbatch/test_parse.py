@@ -262,3 +262,25 @@ def test_rare_options_reach_the_job() -> None:
     assert (spec.memory_update_margin_percent, spec.memory_update_delay_min) == (10, 1)
     assert (spec.requeue, spec.expedited_requeue, spec.kill_on_invalid_dependency) == (True, True, False)
     assert (spec.step_manager, spec.reserve_ports, spec.selinux_context) == (True, 0, "c")
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "option", "where"),
+    [
+        (["#SBATCH --mem=1G", "#SBATCH --foo=1"], [], "foo", "line 3, column 9: "),
+        (["#SBATCH --mem=1G -?"], [], "?", "line 2, column 18: "),
+        (["#SBATCH --mem=64M --time"], [], "time", "line 2, column 19: "),
+        ([], ["--nodelist=gpu[1", "--mem=64M"], "nodelist", "--nodelist=gpu[1: "),
+        ([], ["--gpus=h100:x", "--mem=64M"], "gpus", "--gpus=h100:x: "),
+        (["#SBATCH --nodelist=gpu[1"], ["--mem=64M"], "nodelist", "line 2, column 9: --nodelist=gpu[1: "),
+        (["#SBATCH --gres=gpu:y:z", "#SBATCH -N1"], ["-t5"], "gres", "line 2, column 9: --gres=gpu:y:z: "),
+    ],
+)
+def test_the_option_at_fault_is_named_and_not_the_last_one(
+    lines: list[str], arguments: list[str], option: str, where: str
+) -> None:
+    with pytest.raises(ScriptError) as refused:
+        read(*lines, arguments=arguments)
+    assert refused.value.message.startswith(where)
+    errors: Any = refused.value.details["errors"]
+    assert errors[0]["option"] == option
