@@ -162,13 +162,13 @@ def test_a_second_up_changes_nothing(engine: docker.DockerClient, name: str) -> 
 
 
 @contextmanager
-def filled(stack: stacks.Stack, part: str, folder: str) -> Iterator[None]:
+def filled(stack: stacks.Stack, part: str, folder: str, *, user: str = "root") -> Iterator[None]:
     """Leave no byte on the disk of a folder."""
-    stack.exec(part, "sh", "-c", f"cat /dev/zero > {folder}/filler", check=False)
+    stack.exec(part, "sh", "-c", f"cat /dev/zero > {folder}/filler", user=user, check=False)
     try:
         yield
     finally:
-        stack.exec(part, "rm", f"{folder}/filler")
+        stack.exec(part, "rm", f"{folder}/filler", user=user)
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def test_a_gateway_whose_store_is_full_says_so_and_goes_on_when_there_is_room(ow
     with own.client("ada") as ada:
         held = ("--hold", "--mem=64M", "--time=2")
         kept = ada.submit("#!/bin/sh\ntrue\n", *held)
-        with filled(own, "gateway", wellknown.GATEWAY_STATE_DIR):
+        with filled(own, "gateway", wellknown.GATEWAY_STATE_DIR, user="sluice"):
             ready = wait_for(
                 lambda: (found := ada.http.get("/readyz")).status_code == 503 and found, "it is not ready"
             )
