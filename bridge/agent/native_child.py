@@ -79,8 +79,15 @@ def _take_values_as_they_are() -> None:
     submission._parse_nodes = tuple
     submission._validate_batch_script = lambda script, _arguments=None: bytes(script)
     submission.cstr.from_gres_dict = lambda text, _kind="": text
+    # The agent has looked them up; a directory may have users whose primary group has no entry.
+    submission.user_to_uid = _number
+    submission.group_to_gid = _number
     # pyslurm sends NO_VAL where no profile is asked, which Slurm reads as all of them; 0 is "not set".
     submission.acctg_profile_list_to_int = lambda _types: 0
+
+
+def _number(identity: int, **_options: object) -> int:
+    return int(identity)
 
 
 def submit(args: Mapping[str, Any]) -> int:

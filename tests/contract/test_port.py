@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from bridge.errors import NotFound, SlurmRefused
+from bridge.errors import NotFound, SlurmRefused, Unauthenticated
 from bridge.job import BaseState, ExitStatus, JobStatus
 from bridge.slurm.errnos import Errno
 from bridge.slurm.port import Account, Association, Qos
@@ -307,3 +307,31 @@ def test_a_qos_comes_back_as_it_was_put_and_is_cleared(scene: Scene) -> None:
 def test_an_association_of_an_unknown_account_is_refused(scene: Scene) -> None:
     wrong = Association(account="no-such-account", user=scene.user)
     assert errno_of(lambda: scene.slurm.put_associations([wrong])) == Errno.INVALID_ACCOUNT
+
+
+def test_what_counts_against_limits_is_slurmctlds_own_count(scene: Scene) -> None:
+    spec = scene.spec(ends_with=None, tres_per_node="gres/gpu:h100:2")
+    job_id = scene.slurm.submit(spec, user=scene.user).job_id
+    scene.running(job_id)
+    uses = {use.user: use for use in scene.slurm.uses([scene.account], user=scene.user)}
+    assert uses.keys() == {"", scene.user}
+    for use in uses.values():
+        assert use.account == scene.account
+        assert use.running_jobs >= 1
+        assert use.submitted_jobs >= use.running_jobs
+        assert use.used["gres/gpu:h100"] >= 2
+    assert uses[""].parent == "root"
+    assert uses[scene.user].parent == ""
+    assert uses[""].running_jobs >= uses[scene.user].running_jobs
+    scene.slurm.cancel(job_id, user=scene.user)
+
+
+def test_an_account_that_is_not_there_has_no_use(scene: Scene) -> None:
+    assert list(scene.slurm.uses(["no-such-account"], user=scene.user)) == []
+    assert list(scene.slurm.uses([], user=scene.user)) == []
+
+
+def test_a_token_that_slurm_did_not_give_is_nobodys(scene: Scene) -> None:
+    for token in ("", "a.b.c", "x" * 10_000):
+        with pytest.raises(Unauthenticated):
+            scene.slurm.user_of_token(token)
