@@ -17,6 +17,7 @@ from bridge.slurm.port import Slurm
 from bridge.tenants.directory import Getent
 from bridge.tenants.flow import Tenants
 from bridge.tenants.policy_files import PolicyFiles
+from bridge.tenants.said import Said
 from bridge.tenants.source import Folder
 from bridge.tenants.users import UserFiles
 from bridge.wire import Server
@@ -104,7 +105,7 @@ def compose(config: BridgeConfig, slurm: Slurm | None = None) -> Bridge:
         directory=Getent(timeout_s=config.directory_timeout_s),
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
-    operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat)
+    operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat, said=Said(config.said_dir))
     return Bridge(
         server=Server(str(config.socket), operations, config.allowed_uids),
         loop=Loop(tenants, heartbeat, interval_s=config.interval_s, retry_s=config.retry_s),

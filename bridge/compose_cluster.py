@@ -27,6 +27,7 @@ from bridge.tenants.policy_files import PolicyFiles
 from bridge.tenants.published import Published
 from bridge.tenants.registry import ClusterUserFiles
 from bridge.tenants.resources import ResourcePass, Resources
+from bridge.tenants.said import Said
 from bridge.wire import Admit, Handler, SecureServer
 
 EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - inside a pod; NetworkPolicy and tokens say who may speak
@@ -92,7 +93,9 @@ def compose_cluster(
     )
     heartbeat = Heartbeat(stale_s=config.stale_s)
     loop = _loop(config, site, cluster, tenants=tenants, source=source, heartbeat=heartbeat)
-    operations = handlers(tenants=tenants, slurm=port, heartbeat=heartbeat, published=published)
+    operations = handlers(
+        tenants=tenants, slurm=port, heartbeat=heartbeat, published=published, said=Said(config.said_dir)
+    )
     return ClusterBridge(
         server=SecureServer(
             (EVERYWHERE, site.port),

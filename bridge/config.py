@@ -56,6 +56,8 @@ class BridgeConfig(BaseSettings):
     tenants_dir: Path = Path(wellknown.TENANTS_DIR)
     users_dir: Path = Path(wellknown.USERS_DIR)
     policy_dir: Path = Path(wellknown.POLICY_DIR)
+    said_dir: Path = Path(wellknown.SAID_DIR)
+    """Where job_submit.lua tells what it refused; without the folder nothing is counted."""
     job_submit: Path = SHIPPED
     """The files of the job_submit.lua that is put into the policy folder."""
     allowed_uids: frozenset[int] = frozenset({0, wellknown.SLUICE_UID})

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from bridge.errors import InputError, NotFound, Unavailable
 from bridge.health import Heartbeat
 from bridge.policy.pool import Flavor, pool_of
-from bridge.slurm.port import Slurm
+from bridge.slurm.port import PartHealth, Slurm
 from bridge.tenants.changes import document_revision
 from bridge.tenants.flow import Preview, Tenants
 from bridge.tenants.importing import imported
 from bridge.tenants.plan import Action
 from bridge.tenants.published import Published
+from bridge.tenants.said import Said
 from bridge.tenants.source import Text, parse_all
 from bridge.wire import Handler
 
@@ -28,13 +29,23 @@ Result = TypeVar("Result")
 
 
 def handlers(
-    *, tenants: Tenants, slurm: Slurm, heartbeat: Heartbeat, published: Published | None = None
+    *,
+    tenants: Tenants,
+    slurm: Slurm,
+    heartbeat: Heartbeat,
+    published: Published | None = None,
+    said: Said | None = None,
 ) -> Mapping[str, Handler]:
-    """Return the operations by name; `published` are the files for pods, where there are pods."""
-    documents = DocumentOperations(tenants)
+    """Return the operations by name.
+
+    `published` are the files for pods, where there are pods; `said` is what job_submit.lua tells, if it does.
+    """
+    documents = DocumentOperations(tenants, said)
 
     def health(_args: Mapping[str, Any]) -> Answer:
-        return {"parts": [asdict(part) for part in (heartbeat.health(), *slurm.health())]}
+        return {
+            "parts": [asdict(part) for part in (heartbeat.health(), *documents.policy(), *slurm.health())]
+        }
 
     def found(_args: Mapping[str, Any]) -> Answer:
         known = [sourced.tenant.name for sourced in tenants.view.documents]
@@ -58,6 +69,7 @@ def handlers(
         "apply": documents.apply,
         "remove": documents.remove,
         "history": documents.history,
+        "budgets": lambda args: {"plan": _plan(tenants.budgets(args.get("exhausted")))},
         "health": health,
     }
 
@@ -65,8 +77,13 @@ def handlers(
 class DocumentOperations:
     """What can be asked about tenants' documents."""
 
-    def __init__(self, tenants: Tenants) -> None:
+    def __init__(self, tenants: Tenants, said: Said | None) -> None:
         self._tenants = tenants
+        self._said = said
+
+    def policy(self) -> tuple[PartHealth, ...]:
+        """Which table slurmctld judges by; empty where it doesn't say."""
+        return () if self._said is None else (self._said.table().health,)
 
     def show(self, _args: Mapping[str, Any]) -> Answer:
         """All documents, their states, the pool's flavors."""
@@ -74,6 +91,11 @@ class DocumentOperations:
         flavors = view.pool.flavors if view.pool else {}
         return {
             "revision": view.revision,
+            "policy": [asdict(part) for part in self.policy()],
+            "refusals": [
+                {**refused._asdict(), "count": count}
+                for refused, count in (self._said.refusals() if self._said else {}).items()
+            ],
             "moment": view.moment.model_dump(mode="json"),
             "site": self._tenants.site.model_dump(mode="json"),
             "documents": [sourced.tenant.model_dump(mode="json") for sourced in view.documents],

@@ -41,6 +41,9 @@ SITE_USERS: Final = "site-passwd"
 POLICY_DIR: Final = "/var/lib/sluice/policy"
 """job_submit.lua and table.lua; slurmctld reads them, only the bridge writes them."""
 
+SAID_DIR: Final = "/var/lib/sluice/said"
+"""What job_submit.lua tells the bridge: which table is in force, refusals; only slurmctld writes them."""
+
 GATEWAY_STATE_DIR: Final = "/var/lib/sluice/gateway"
 HOMES_DIR: Final = "/home"
 

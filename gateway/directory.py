@@ -23,7 +23,7 @@ from bridge.policy.pool import pool_of
 from bridge.policy.site import NO_SITE, Site
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Role, Tenant
-from bridge.slurm.port import NodeStatus, PartitionStatus, Slurm
+from bridge.slurm.port import NodeStatus, PartHealth, PartitionStatus, Slurm
 from bridge.wire import Client
 
 _log = structlog.get_logger(__name__)
@@ -47,6 +47,10 @@ class Documents:
     states: Mapping[str, TenantState] = field(default_factory=dict)
     site: Site = NO_SITE
     moment: Moment = NO_MOMENT
+    policy: PartHealth | None = None
+    """Whether slurmctld judges by the newest table; None where it doesn't say."""
+    refusals: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """Tenant, rule and mode to how often, since the bridge began to count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,11 @@ class BridgeTenants:
                 },
                 site=Site.model_validate(answer["site"]),
                 moment=Moment.model_validate(answer["moment"]),
+                policy=next((PartHealth(**part) for part in answer["policy"]), None),
+                refusals={
+                    (str(each["tenant"]), str(each["rule"]), str(each["mode"])): int(each["count"])
+                    for each in answer["refusals"]
+                },
             )
         except (KeyError, TypeError, ValueError) as error:
             raise Unavailable(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
-from bridge.errors import Unavailable
+from bridge.errors import NotFound, Unavailable
 from bridge.policy.tenant import Tenant
 from bridge.wire import Client
 
@@ -44,6 +45,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change of a document; `before` None is a new one, `after` None a removed one."""
+
+    at: datetime
+    actor: str
+    change: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
     """What must be there for a change to be made; `revision` None is no document."""
 
@@ -67,6 +79,26 @@ class TenantDocuments:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise _strange() from error
+
+    def history(self, name: str, *, limit: int) -> tuple[Change, ...]:
+        """Return the newest changes of a tenant's document, also of one that is gone; `NotFound` for none."""
+        answer = self._client.call("history", name=name, limit=limit, timeout_s=TIMEOUT_S)
+        try:
+            found = tuple(
+                Change(
+                    at=each["at"],
+                    actor=str(each["actor"]),
+                    change=str(each["change"]),
+                    before=each["before"],
+                    after=each["after"],
+                )
+                for each in answer["entries"]
+            )
+        except (KeyError, TypeError) as error:
+            raise _strange() from error
+        if not found:
+            raise NotFound(f"there is no tenant {name}, and none was ever written", tenant=name)
+        return found
 
     def put(
         self, name: str, text: str, *, actor: str, expected: Expected | None, dry_run: bool

@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+
+class Refusals(Collector):
+    """What job_submit.lua refused, or would have: the counts are the bridge's, and are shown as they are."""
+
+    def __init__(self) -> None:
+        self.counts: Mapping[tuple[str, str, str], int] = {}
+        """By tenant (empty for users of none), rule and mode."""
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Give Prometheus the counts."""
+        family = CounterMetricFamily(
+            "sluice_policy_refusals",
+            "Jobs that the tenants' rules refused, by mode: below enforce they went on all the same.",
+            labels=("tenant", "rule", "mode"),
+        )
+        for labels, count in sorted(self.counts.items()):
+            family.add_metric(labels, count)
+        yield family
 
 
 class Metrics:
@@ -43,6 +66,13 @@ class Metrics:
             registry=self.registry,
         )
         self.jobs = Gauge("sluice_jobs", "Unsettled jobs by base state.", ("state",), registry=self.registry)
+        self.refusals = Refusals()
+        self.registry.register(self.refusals)
+        self.table_current = Gauge(
+            "sluice_policy_table_current",
+            "0: slurmctld can't read the newest table and judges by an older one or none. NaN: unknown.",
+            registry=self.registry,
+        )
         self.tenants_age = Gauge(
             "sluice_tenants_age_seconds", "Age of the tenant documents.", registry=self.registry
         )

@@ -119,10 +119,11 @@ class Readiness:
             known = Part(part="tenants", healthy=False, detail=detail)
         else:
             known = Part(part="tenants", healthy=True, detail=f"as of {taken_at:%Y-%m-%dT%H:%M:%SZ}")
-        return [
-            Part(part="bridge", healthy=failure is None, detail=failure.message if failure else ""),
-            known,
-        ]
+        bridge = Part(part="bridge", healthy=failure is None, detail=failure.message if failure else "")
+        policy = self._directory.now.documents.policy
+        if policy is None:
+            return [bridge, known]
+        return [bridge, known, Part(part="policy", healthy=policy.healthy, detail=policy.detail)]
 
 
 def _words(error: BaseException) -> str:

@@ -57,6 +57,10 @@ class Commands:
         """Take every QOS from a QOS's preempt list; slurmrestd ignores an empty list."""
         self._run(["sacctmgr", "--immediate", "modify", "qos", qos, "set", "preempt="], part="slurmdbd")
 
+    def requeue(self, job_id: int, *, hold: bool) -> None:
+        """Requeue as SlurmUser; slurmrestd before v0.0.45 has no way."""
+        self._run(["scontrol", "requeuehold" if hold else "requeue", str(job_id)], part="slurmctld")
+
     def set_partition_accounts(self, partition: str, accounts: Sequence[str]) -> None:
         """Set AllowAccounts, for an agent without libslurm; slurmrestd has no partition update."""
         wanted = ",".join(accounts) or "root"

@@ -18,6 +18,7 @@ from bridge.agent import rest_job, rest_records
 from bridge.agent.arguments import ids_of, require_number
 from bridge.agent.carriage import Way, require_rest, ways
 from bridge.agent.commands import Commands
+from bridge.agent.control import Control
 from bridge.agent.native_calls import NativeCalls
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
@@ -71,6 +72,8 @@ class Desk:
         self._native = native
         self._user_commands = UserCommands(rest.token_of)
         self._health_s = health_s
+        self.control = Control(rest, commands, changed=self._doubt)
+        """What changes jobs that Slurm has, and what is kept free of them."""
         self._asking = ThreadPoolExecutor(max_workers=8, thread_name_prefix="health")
 
     def cluster(self) -> Cluster:
@@ -189,17 +192,10 @@ class Desk:
         """Run one of Slurm's commands as the user."""
         ids_of(user)
         answer = self._user_commands.run(words, user=user, variables=variables)
-        if self._native:
-            self._native.doubt()
+        self._doubt()
         return answer
 
-    def cancel(self, job_id: int, *, user: str, array_task_id: int | None = None) -> None:
-        """Cancel as the user, so that accounting shows who did."""
-        require_number("job", job_id, first=1)
-        if array_task_id is not None:
-            require_number("array task", array_task_id, first=0)
-        job = f"{job_id}" if array_task_id is None else f"{job_id}_{array_task_id}"
-        self._rest.cancel(job, user=user)
+    def _doubt(self) -> None:
         if self._native:
             self._native.doubt()
 
@@ -264,6 +260,10 @@ class Desk:
         """Create or change QOS."""
         for name in self._accounting.put_qos(qos):
             self._commands.clear_preempt(name)
+
+    def remove_qos(self, names: Sequence[str]) -> None:
+        """Remove QOS."""
+        self._accounting.remove_qos(names)
 
     def remove_association(self, *, account: str, user: str = "") -> None:
         """Remove an association."""

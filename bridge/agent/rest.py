@@ -92,9 +92,15 @@ class Rest:
         """Read ``/slurm/V/PATH`` or, with the prefix ``slurmdb/``, ``/slurmdb/V/PATH``."""
         return self._ask("GET", path, query=query, write=False, deadline_s=deadline_s)
 
-    def post(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
-        """Write; an answer that names a job id is a success whatever else it says (the job exists)."""
-        return self._ask("POST", path, body=body, write=True, deadline_s=deadline_s)
+    def post(
+        self, path: str, body: Body, *, deadline_s: float | None = None, user: str | None = None
+    ) -> Body:
+        """Write, as `user` when named; an answer that names a job id is a success whatever else it says."""
+        return self._ask("POST", path, body=body, write=True, deadline_s=deadline_s, user=user)
+
+    def change(self, path: str, *, query: Mapping[str, str], user: str | None) -> Body:
+        """Ask for a path that changes something though its method is GET (``job/N/requeue``)."""
+        return self._ask("GET", path, query=query, write=True, user=user)
 
     def delete(
         self,

@@ -114,6 +114,11 @@ class RestAccounting:
             each.name for each in qos if not each.preempt and preempt_of(present.get(each.name, {}))["list"]
         ]
 
+    def remove_qos(self, names: Sequence[str]) -> None:
+        """Remove QOS, one request each; slurmrestd answers 304 for one that isn't there."""
+        for name in names:
+            self._rest.delete(f"slurmdb/qos/{name}")
+
     def remove(self, *, account: str, user: str) -> None:
         """Remove a user's association, or an account with all that is in it."""
         if not user:

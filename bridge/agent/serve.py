@@ -15,6 +15,7 @@ from bridge.agent.desk import Desk
 from bridge.agent.tokens import Tokens
 from bridge.job import JobSpec
 from bridge.slurm.codec import decode, encode
+from bridge.slurm.job_change import JobChange
 from bridge.slurm.port import Account, Association, Qos
 from bridge.wire import Handler
 
@@ -46,10 +47,16 @@ def _job_operations(desk: Desk) -> dict[str, Handler]:
         return encode(desk.forecast(decode(JobSpec, args["spec"]), user=args["user"]))
 
     def cancel(args: Args) -> None:
-        desk.cancel(args["job_id"], user=args["user"], array_task_id=args.get("array_task_id"))
+        desk.control.cancel(args["job_id"], user=args["user"], array_task_id=args.get("array_task_id"))
 
     def command(args: Args) -> Any:  # noqa: ANN401 - what travels
         return encode(desk.command(args["words"], user=args["user"], variables=args["variables"]))
+
+    def modify(args: Args) -> None:
+        desk.control.modify(args["job_id"], decode(JobChange, args["change"]), user=args.get("user"))
+
+    def requeue(args: Args) -> None:
+        desk.control.requeue(args["job_id"], user=args.get("user"), hold=bool(args.get("hold")))
 
     return {
         "submit": submit,
@@ -57,6 +64,12 @@ def _job_operations(desk: Desk) -> dict[str, Handler]:
         "forecast": forecast,
         "cancel": cancel,
         "command": command,
+        "hold": lambda args: desk.control.hold(args["job_id"], user=args.get("user"), note=args.get("note")),
+        "release": lambda args: desk.control.release(
+            args["job_id"], user=args.get("user"), note=args.get("note")
+        ),
+        "requeue": requeue,
+        "modify": modify,
     }
 
 
@@ -73,6 +86,7 @@ def _reading_operations(desk: Desk) -> dict[str, Handler]:
         "nodes": lambda _args: _frames(desk.nodes()),
         "partitions": lambda _args: _frames(desk.partitions()),
         "uses": lambda args: _frames(desk.uses(args["accounts"], user=args["user"])),
+        "reservations": lambda _args: _frames(encode(each) for each in desk.control.reservations()),
         "accounting": accounting,
         "accounting_of": lambda args: _frames(encode(row) for row in desk.accounting_of(args["job_id"])),
     }
@@ -94,6 +108,7 @@ def _accounting_operations(desk: Desk) -> dict[str, Handler]:
         "put_associations": many(Association, desk.put_associations),
         "put_qos": many(Qos, desk.put_qos),
         "remove_association": remove_association,
+        "remove_qos": lambda args: desk.remove_qos(args["names"]),
         "set_partition_accounts": set_partition_accounts,
     }
 

@@ -31,6 +31,7 @@ CTLD_STATE: Final = Mount(volume="ctld-state", path="/var/spool/slurmctld")
 POLICY: Final = Mount(volume="policy", path=wellknown.POLICY_DIR)
 SSS: Final = Mount(volume="sss", path="/var/lib/sss/pipes", read_only=True)
 """Sockets of an SSSD, where a site has one: users and groups of its own directory."""
+SAID: Final = Mount(volume="said", path=wellknown.SAID_DIR)
 HOMES: Final = Mount(volume="home", path=wellknown.HOMES_DIR)
 DATABASE: Final = Mount(volume="mariadb", path="/var/lib/mysql")
 TENANTS: Final = Mount(volume="tenants", path=wellknown.TENANTS_DIR)
@@ -40,7 +41,7 @@ RUN_BRIDGE: Final = Mount(volume="run-bridge", path="/run/sluice/bridge")
 RUN_FILES: Final = Mount(volume="run-files", path="/run/sluice/files")
 
 PREPARED: Final = (
-    *(ETC, USERS, SLURM_KEY, JWT_KEY, DBD_CONF, DB_SECRET, DATABASE, CTLD_STATE, POLICY),
+    *(ETC, USERS, SLURM_KEY, JWT_KEY, DBD_CONF, DB_SECRET, DATABASE, CTLD_STATE, POLICY, SAID),
     *(HOMES, SSS, TENANTS, GATEWAY_STATE, RUN_AGENT, RUN_BRIDGE, RUN_FILES),
 )
 """All volumes: the prepare part sets their owners, modes and first files."""
@@ -163,7 +164,10 @@ def _daemons(images: Images) -> tuple[Part, ...]:
             slurm,
             name="slurmctld",
             command=("start-slurmctld",),
-            mounts=(ETC, USERS, SLURM_KEY, JWT_KEY, CTLD_STATE, replace(POLICY, read_only=True), SSS),
+            mounts=(
+                *(ETC, USERS, SLURM_KEY, JWT_KEY, CTLD_STATE),
+                *(replace(POLICY, read_only=True), SAID, SSS),
+            ),
             health=Health(command=("scontrol", "ping")),
             after=("slurmdbd",),
         ),
@@ -266,7 +270,10 @@ def _bridge(images: Images) -> Part:
         image=images.gateway,
         command=("python", "-m", "bridge"),
         user="sluice",
-        mounts=(RUN_AGENT, RUN_BRIDGE, TENANTS, replace(USERS, read_only=False), POLICY, SSS),
+        mounts=(
+            *(RUN_AGENT, RUN_BRIDGE, TENANTS, replace(USERS, read_only=False), POLICY, SSS),
+            replace(SAID, read_only=True),
+        ),
         capabilities=(),
         health=Health(command=("python", "-c", _CONNECTS, wellknown.BRIDGE_SOCKET)),
         after=("agent",),

@@ -14,6 +14,7 @@ from typing import Any, Final
 from bridge.errors import OutcomeUnknown, Unavailable
 from bridge.job import AccountingRow, JobSpec, JobStatus
 from bridge.slurm.codec import decode, encode
+from bridge.slurm.job_change import JobChange
 from bridge.slurm.port import (
     Account,
     AccountingState,
@@ -26,6 +27,7 @@ from bridge.slurm.port import (
     PartHealth,
     PartitionStatus,
     Qos,
+    Reservation,
     Submitted,
 )
 from bridge.wellknown import AGENT_SOCKET
@@ -81,6 +83,22 @@ class AgentClient:
         """See the port."""
         self.wire.call("cancel", timeout_s=_CALL_S, job_id=job_id, user=user, array_task_id=array_task_id)
 
+    def hold(self, job_id: int, *, user: str | None = None, note: str | None = None) -> None:
+        """See the port."""
+        self.wire.call("hold", timeout_s=_CALL_S, job_id=job_id, user=user, note=note)
+
+    def release(self, job_id: int, *, user: str | None = None, note: str | None = None) -> None:
+        """See the port."""
+        self.wire.call("release", timeout_s=_CALL_S, job_id=job_id, user=user, note=note)
+
+    def requeue(self, job_id: int, *, user: str | None = None, hold: bool = False) -> None:
+        """See the port."""
+        self.wire.call("requeue", timeout_s=_CALL_S, job_id=job_id, user=user, hold=hold)
+
+    def modify(self, job_id: int, change: JobChange, *, user: str | None = None) -> None:
+        """See the port."""
+        self.wire.call("modify", timeout_s=_CALL_S, job_id=job_id, change=encode(change), user=user)
+
     def jobs(self) -> Sequence[JobStatus]:
         """See the port."""
         return [decode(JobStatus, each) for each in self._items("jobs")]
@@ -96,6 +114,10 @@ class AgentClient:
     def partitions(self) -> Sequence[PartitionStatus]:
         """See the port."""
         return [decode(PartitionStatus, each) for each in self._items("partitions")]
+
+    def reservations(self) -> Sequence[Reservation]:
+        """See the port."""
+        return [decode(Reservation, each) for each in self._items("reservations")]
 
     def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
         """See the port."""
@@ -131,6 +153,10 @@ class AgentClient:
     def put_qos(self, qos: Sequence[Qos]) -> None:
         """See the port."""
         self._put("put_qos", qos)
+
+    def remove_qos(self, names: Sequence[str]) -> None:
+        """See the port."""
+        self.wire.call("remove_qos", timeout_s=_ACCOUNTING_S, names=list(names))
 
     def remove_association(self, *, account: str, user: str = "") -> None:
         """See the port."""

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from bridge.errors import NotFound, SlurmRefused
 from bridge.job import FINISHED, AccountingRow, BaseState, JobSpec, JobState, JobStatus
 from bridge.slurm.errnos import Errno
-from bridge.slurm.fake_faults import FakeFaults
+from bridge.slurm.fake_control import FakeControl
 from bridge.slurm.fake_queue import (
     FakeJob,
     FakeRun,
@@ -41,7 +41,7 @@ Policy = Callable[[JobSpec, str], str | None]
 """Stands for job_submit.lua: takes request and user, returns the refusal's sentence or None."""
 
 
-class FakeSlurm(FakeFaults):
+class FakeSlurm(FakeControl):
     """An in-memory Slurm with the port's methods; thread-safe.
 
     Parameters
@@ -235,15 +235,6 @@ class FakeSlurm(FakeFaults):
             for job in self._chosen(job_id, array_task_id):
                 ended = state or (BaseState.FAILED if exit or signal else BaseState.COMPLETED)
                 self._end(job, ended, code=exit, signal=signal)
-
-    def requeue(self, job_id: int, *, state: BaseState = BaseState.PREEMPTED) -> None:
-        """End the present run in `state` and put the record back to PENDING under the same number."""
-        with self._lock:
-            for job in self._chosen(job_id, None):
-                self._end(job, state, code=0, signal=0)
-                job.restarts += 1
-                job.reason = "BeginTime"
-                job.runs.append(FakeRun(db_index=str(next(self._db_indexes)), submitted_at=self.clock()))
 
     def completing(self, job_id: int, *, on: bool = True) -> None:
         """Set or clear COMPLETING (the epilog runs)."""

@@ -11,7 +11,15 @@ from dataclasses import replace
 
 from bridge.errors import NotFound, SluiceError, SlurmRefused, Unauthenticated, Unavailable
 from bridge.slurm.errnos import Errno
-from bridge.slurm.port import Account, AccountingState, Association, NodeStatus, PartitionStatus, Qos
+from bridge.slurm.port import (
+    Account,
+    AccountingState,
+    Association,
+    NodeStatus,
+    PartitionStatus,
+    Qos,
+    Reservation,
+)
 from bridge.wellknown import FIRST_TENANT_UID, SHARED_QOS
 
 
@@ -29,6 +37,7 @@ class FakeRecords:
         self.tokens: dict[str, str] = {}
         """Valid tokens of Slurm's own, with their users."""
         self.node_table: dict[str, NodeStatus] = {}
+        self.reservation_table: list[Reservation] = []
         for flavor in ("h100", "a100"):
             self.partition_table[flavor] = PartitionStatus(name=flavor, up=True, nodes="gpu[1-2]")
         for node in ("gpu1", "gpu2"):
@@ -99,6 +108,11 @@ class FakeRecords:
             raise Unauthenticated("the token of Slurm is not valid")
         return self.tokens[token]
 
+    def reservations(self) -> Sequence[Reservation]:
+        """Return all reservations."""
+        self.begin("reservations", "slurmctld")
+        return list(self.reservation_table)
+
     def accounting_state(self) -> AccountingState:
         """Return everything kept."""
         self.begin("accounting_state", "slurmdbd")
@@ -130,6 +144,16 @@ class FakeRecords:
         late = self.begin("put_qos", "slurmdbd")
         for each in qos:
             self.qos[each.name] = each
+        _raise(late)
+
+    def remove_qos(self, names: Sequence[str]) -> None:
+        """Forget QOS; removing what is not there is no error."""
+        late = self.begin("remove_qos", "slurmdbd")
+        for name in names:
+            self.qos.pop(name, None)
+            # As slurmdbd does: lists that name it lose it.
+            for key, qos in self.qos.items():
+                self.qos[key] = replace(qos, preempt=qos.preempt - {name})
         _raise(late)
 
     def remove_association(self, *, account: str, user: str = "") -> None:

@@ -16,6 +16,34 @@ from datetime import datetime
 from typing import Protocol
 
 from bridge.job import AccountingRow, JobSpec, JobStatus
+from bridge.slurm.job_change import JobChange
+from bridge.slurm.records import (
+    Account,
+    AccountingState,
+    Association,
+    NodeStatus,
+    PartitionStatus,
+    Qos,
+    Reservation,
+)
+
+__all__ = [
+    "Account",
+    "AccountingState",
+    "Association",
+    "AssociationUse",
+    "Cluster",
+    "CommandAnswer",
+    "Forecast",
+    "JobChange",
+    "NodeStatus",
+    "PartHealth",
+    "PartitionStatus",
+    "Qos",
+    "Reservation",
+    "Slurm",
+    "Submitted",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,95 +100,6 @@ class CommandAnswer:
     exit_code: int
     stdout: bytes = b""
     stderr: bytes = b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeStatus:
-    """One node; GPUs as counts by type."""
-
-    name: str
-    state: frozenset[str]
-    """Slurm's words: base state and flags (``IDLE``, ``DRAIN``, ...)."""
-    reason: str = ""
-    cpus: int = 0
-    memory_mib: int = 0
-    gpus: Mapping[str, int] = field(default_factory=dict)
-    gpus_used: Mapping[str, int] = field(default_factory=dict)
-    partitions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionStatus:
-    """One partition. `allow_accounts` empty means ALL."""
-
-    name: str
-    up: bool
-    nodes: str
-    allow_accounts: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """A Slurm account; `parent` is ``root`` for a top one."""
-
-    name: str
-    parent: str = "root"
-    description: str = ""
-    organization: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Association:
-    """An association of a cluster: account alone (`user` empty) or account and user.
-
-    The TRES mappings are whole: what is absent has no limit (slurmrestd replaces the lists as a set).
-    None in a plain field means "no limit" for Slurm.
-    """
-
-    account: str
-    user: str = ""
-    parent: str = ""
-    """Parent account, for account associations."""
-    shares: int = 1
-    qos: frozenset[str] = frozenset()
-    default_qos: str = ""
-    grp_tres: Mapping[str, int] = field(default_factory=dict)
-    grp_tres_mins: Mapping[str, int] = field(default_factory=dict)
-    max_tres_per_job: Mapping[str, int] = field(default_factory=dict)
-    max_jobs: int | None = None
-    max_submit_jobs: int | None = None
-    max_wall_min: int | None = None
-    grp_jobs: int | None = None
-    grp_submit_jobs: int | None = None
-    is_default: bool = False
-    """For user associations: the user's default account."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Qos:
-    """A QOS; None means "no limit"."""
-
-    name: str
-    description: str = ""
-    priority: int = 0
-    preempt: frozenset[str] = frozenset()
-    preempt_mode: str = ""
-    """``""`` (the cluster's), ``REQUEUE`` or ``CANCEL``."""
-    preempt_exempt_s: int | None = None
-    grace_s: int = 0
-    usage_factor: float = 1.0
-    max_wall_min: int | None = None
-    grp_tres: Mapping[str, int] = field(default_factory=dict)
-    flags: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountingState:
-    """Everything in slurmdbd that the tenants' documents describe, for this cluster."""
-
-    accounts: tuple[Account, ...]
-    associations: tuple[Association, ...]
-    qos: tuple[Qos, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +171,33 @@ class Slurm(Protocol):
         """
         ...
 
+    def hold(self, job_id: int, *, user: str | None = None, note: str | None = None) -> None:
+        """Keep a waiting job from starting: as its `user` (who may release it), else as administrator.
+
+        `note` becomes the job's admin_comment in the same step, for an administrator's hold alone. Of an
+        array's number all tasks that wait. `NotFound`; `SlurmRefused` errno 2010 of another user's job.
+        """
+        ...
+
+    def release(self, job_id: int, *, user: str | None = None, note: str | None = None) -> None:
+        """Let a held job start again; a user can't release an administrator's hold (2002)."""
+        ...
+
+    def requeue(self, job_id: int, *, user: str | None = None, hold: bool = False) -> None:
+        """End a job's present run and put it back into the queue, held if so wished.
+
+        `SlurmRefused` for a job that waits already, or is not to be requeued; `Unsupported` where this
+        Slurm has no way to do so for a user.
+        """
+        ...
+
+    def modify(self, job_id: int, change: JobChange, *, user: str | None = None) -> None:
+        """Change a job: as `user`, whom job_submit.lua judges, else as administrator.
+
+        Of an array's number all its tasks. `SlurmRefused` carries Slurm's words.
+        """
+        ...
+
     def jobs(self) -> Sequence[JobStatus]:
         """All records of slurmctld, one full load; ended jobs stay for MinJobAge (300 s)."""
         ...
@@ -246,6 +212,10 @@ class Slurm(Protocol):
 
     def partitions(self) -> Sequence[PartitionStatus]:
         """All partitions."""
+        ...
+
+    def reservations(self) -> Sequence[Reservation]:
+        """All reservations that aren't over."""
         ...
 
     def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
@@ -284,6 +254,10 @@ class Slurm(Protocol):
 
     def put_qos(self, qos: Sequence[Qos]) -> None:
         """Create or change QOS."""
+        ...
+
+    def remove_qos(self, names: Sequence[str]) -> None:
+        """Remove QOS that no job and no association needs; what isn't there is no error."""
         ...
 
     def remove_association(self, *, account: str, user: str = "") -> None:

@@ -16,8 +16,8 @@ import structlog
 
 from bridge.errors import NotFound, SluiceError, TenantError
 from bridge.policy.classes import with_times
-from bridge.policy.documents import Sourced, document_faults
-from bridge.policy.pool import Pool, pool_of
+from bridge.policy.documents import document_faults
+from bridge.policy.pool import pool_of
 from bridge.policy.site import NO_SITE, Site
 from bridge.policy.table import table_of
 from bridge.slurm.port import Slurm
@@ -35,8 +35,10 @@ from bridge.tenants.changes import (
 )
 from bridge.tenants.directory import NoDirectory, SiteDirectory
 from bridge.tenants.membership import Membership
+from bridge.tenants.moments import Moments
 from bridge.tenants.plan import Action
 from bridge.tenants.policy_files import PolicyFiles
+from bridge.tenants.queue import Queue
 from bridge.tenants.source import Source, Text, parse_all, refuse
 from bridge.tenants.state import Outcome, View, states_of
 from bridge.tenants.users import UserFiles, allocate
@@ -90,7 +92,10 @@ class Tenants:
         self._audit = AuditLog(folder.path)
         self._users = users
         self._membership = Membership(directory or NoDirectory(), folder.path)
-        self._carrier = Carrier(slurm=slurm, users=users, policy=policy, classes=with_times(site.class_times))
+        self._moments = Moments(slurm=slurm, folder=folder.path)
+        queue = Queue(slurm=slurm, folder=policy.folder, clock=clock)
+        times = with_times(site.class_times)
+        self._carrier = Carrier(slurm=slurm, users=users, policy=policy, queue=queue, classes=times)
         self.site = site
         self._clock = clock
         self._one_at_a_time = threading.Lock()
@@ -182,6 +187,12 @@ class Tenants:
         """Raise what putting `after` in the place of `before` would raise; nothing is changed."""
         self._check(before, after)
 
+    def budgets(self, exhausted: object) -> tuple[Action, ...]:
+        """Take the ledger's word on used-up budgets, and bring it into force; `InputError` for none."""
+        with self._one_at_a_time:
+            self._moments.say(exhausted)
+        return self.reconcile()
+
     def reconcile(self) -> tuple[Action, ...]:
         """Bring Slurm, users and table to what the folder says; returns what had drifted.
 
@@ -233,9 +244,11 @@ class Tenants:
         documents = resolved.documents
         try:
             nodes, partitions = self._slurm.nodes(), self._slurm.partitions()
+            moment = self._moments.now(self._clock())
         except SluiceError as error:
             if list(before) == list(after):
-                self._show(documents, revision(after), self._view.pool, Outcome(failed=error))
+                known = replace(self._view, revision=revision(after), documents=documents)
+                self._show(known, Outcome(failed=error))
             raise
         pool = pool_of(nodes, partitions, self.site)
         refuse(new_capacity_faults(before, after, documents, pool))
@@ -244,27 +257,28 @@ class Tenants:
             revision=revision(after),
             uids=uids,
             pool=pool,
-            table=table_of([sourced.tenant for sourced in documents], pool, self.site),
+            moment=moment,
+            table=table_of([sourced.tenant for sourced in documents], pool, self.site, moment),
             notes=resolved.notes,
             site_users=resolved.site_users,
             unsure=resolved.unsure,
         )
 
     def _carry_out(self, wanted: Wanted) -> tuple[Action, ...]:
+        view = View(wanted.revision, wanted.documents, pool=wanted.pool, moment=wanted.moment)
         try:
             actions, draining = self._carrier.carry_out(wanted)
         except SluiceError as error:
-            self._show(wanted.documents, wanted.revision, wanted.pool, Outcome(failed=error))
+            self._show(view, Outcome(failed=error))
             raise
-        done = Outcome(draining=draining, notes=wanted.notes)
-        self._show(wanted.documents, wanted.revision, wanted.pool, done)
+        self._show(view, Outcome(draining=draining, notes=wanted.notes))
         for action in actions:
             _log.info("tenants changed", **asdict(action))
         return actions
 
-    def _show(self, documents: tuple[Sourced, ...], number: int, pool: Pool | None, outcome: Outcome) -> None:
-        states = states_of(documents, outcome, old=self._view.states, now=self._clock())
-        self._view = View(number, documents, states, pool)
+    def _show(self, view: View, outcome: Outcome) -> None:
+        states = states_of(view.documents, outcome, old=self._view.states, now=self._clock())
+        self._view = replace(view, states=states)
 
 
 def _entry(edit: Edit, actor: str, at: datetime) -> Entry:

@@ -18,10 +18,11 @@ from bridge.slurm.port import Account, AccountingState, Association, PartitionSt
 from bridge.tenants.accounts import NOBODY, ORGANIZATION, QOS_MARK, Desired
 from bridge.tenants.unmanaged import differences
 from bridge.units import tres_text
+from bridge.wellknown import PRODUCTION_QOS_PREFIX
 
-Verb = Literal["create", "change", "drain", "remove", "leave"]
+Verb = Literal["create", "change", "drain", "remove", "leave", "hold", "release"]
 """``leave``: it differs from the document, which does not manage it."""
-Kind = Literal["account", "association", "qos", "partition", "user", "table", "document"]
+Kind = Literal["account", "association", "qos", "partition", "user", "table", "document", "job"]
 LiveJobs = Mapping[tuple[str, str], int]
 """(account, user) to jobs of slurmctld that aren't finished."""
 
@@ -165,6 +166,19 @@ def leaving(want: Desired, have: AccountingState) -> tuple[Association, ...]:
         if item.account in made - want.unmanaged.keys()
         and (item.account, item.user) not in wanted
         and not (item.user and item.account in want.unsure)
+    )
+
+
+def unneeded_qos(want: Desired, have: AccountingState) -> tuple[str, ...]:
+    """Return the production QOS that Sluice made, no document wants and no association may use any more."""
+    wanted = {qos.name for qos in want.qos}
+    used = {name for item in have.associations for name in (*item.qos, item.default_qos)}
+    return tuple(
+        qos.name
+        for qos in sorted(have.qos, key=lambda qos: qos.name)
+        if qos.name.startswith(PRODUCTION_QOS_PREFIX)
+        and qos.description.startswith(QOS_MARK)
+        and qos.name not in wanted | used
     )
 
 

@@ -53,6 +53,9 @@ def _measure(parts: Parts) -> None:
     _age(measured.mirror_age.set, parts.tracker.listed_at, now)
     _age(measured.tenants_age.set, parts.directory.now.taken_at, now)
     _age(measured.accounting_age.set, parts.scan.completed_at, now)
+    documents = parts.directory.now.documents
+    measured.refusals.counts = documents.refusals
+    measured.table_current.set(float("nan") if documents.policy is None else documents.policy.healthy)
     for state, count in parts.tracker.counts_by_state().items():
         measured.jobs.labels(state=state).set(count)
 

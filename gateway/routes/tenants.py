@@ -17,9 +17,11 @@ from gateway.documents import ANY, Expected
 from gateway.routes.recording import record
 from gateway.schemas.v1.problem import problems
 from gateway.schemas.v1.tenant import (
+    HistoryEntry,
     PlanStep,
     TenantChange,
     TenantDocument,
+    TenantHistory,
     TenantList,
     state_view,
     tenant_view,
@@ -72,6 +74,20 @@ async def get_tenant(request: Request, response: Response, name: str, caller: Ca
         revision=written.revision,
         state=state_view(name, parts.directory.now),
     )
+
+
+@router.get("/{name}/history", responses=problems(401, 403, 404, 422, 503))
+async def get_history(
+    request: Request,
+    name: str,
+    caller: Caller,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Entries at most.")] = 100,
+) -> TenantHistory:
+    """List who changed a tenant's document, when, from what to what; also of a tenant that is gone."""
+    caller.require_admin()
+    parts: Parts = request.app.state.parts
+    found = await anyio.to_thread.run_sync(lambda: parts.documents.history(name, limit=limit))
+    return TenantHistory(name=name, items=[HistoryEntry.model_validate(each) for each in found])
 
 
 @router.put(

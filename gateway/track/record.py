@@ -27,7 +27,8 @@ UNKNOWN_UID: Final = -1
 ID_PREFIX: Final = "job_"
 JOB_ID: Final = re.compile(r"^job_[0-9A-HJKMNP-TV-Z]{26}$")
 _STAMP: Final = re.compile(
-    rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})(?P<part>\+[0-9]+)?$"
+    rf"^{ADMIN_COMMENT_PREFIX}(?P<door>http):(?P<intent>[0-9A-HJKMNP-TV-Z]{{26}})(?P<part>\+[0-9]+)?"
+    r"(?: \|.*)?$"  # the bridge may have written why it holds the job (bridge.policy.queued)
 )
 
 

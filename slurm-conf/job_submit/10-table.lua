@@ -16,6 +16,8 @@ table into place, then touches this file. Lua 5.1, as Debian's slurmctld is link
 
 local POLICY_DIR = SLUICE_POLICY_DIR or "/var/lib/sluice/policy" -- the global is set by tests only
 local SITE_SCRIPT = SLUICE_SITE_SCRIPT or "/etc/slurm/site.lua" -- likewise
+local SAID_DIR = SLUICE_SAID_DIR or "/var/lib/sluice/said" -- likewise
+local MOST_SAID = 1048576 -- bytes of a file of refusals; the one before is kept
 local FORMAT = 3
 local ADMINISTRATORS_WITHOUT_TABLE = { [0] = true, [64030] = true } -- root and SlurmUser
 
@@ -61,6 +63,39 @@ local ERRNO = {
 	["table.missing"] = "ESLURM_ACCESS_DENIED",
 }
 
+-- What the bridge is told -------------------------------------------------------------------------
+
+-- Which table is in force: "current", "previous" or "none", and why it isn't the current one. Where there
+-- is no such folder, slurmctld's log is all there is.
+local function say_table(which, why)
+	local path = SAID_DIR .. "/table"
+	local file = io.open(path .. ".new", "w")
+	if file then
+		file:write(which, "\t", (tostring(why or ""):gsub("%s+", " ")), "\n")
+		file:close()
+		os.rename(path .. ".new", path)
+	end
+end
+
+-- One line a refusal; who reads them counts.
+local function say_refusal(tenant, refusal)
+	local rule = type(refusal) == "table" and refusal.rule or "internal"
+	local path = SAID_DIR .. "/refusals"
+	local file = io.open(path, "a")
+	if not file then
+		return
+	end
+	if file:seek("end") > MOST_SAID then
+		file:close()
+		os.rename(path, path .. ".1")
+		file = io.open(path, "a")
+	end
+	if file then
+		file:write(tenant.name, "\t", rule, "\t", tenant.mode, "\n")
+		file:close()
+	end
+end
+
 -- Reading the table --------------------------------------------------------------------------------
 
 local TABLE_KEYS = {
@@ -93,15 +128,19 @@ end
 local function last_good_table()
 	local found, why = load_table(POLICY_DIR .. "/table.lua")
 	if found then
+		say_table("current")
 		return found
 	end
+	local broken = why
 	slurm.log_error("sluice: the tenant table is not usable: %s", tostring(why))
 	found, why = load_table(POLICY_DIR .. "/table.previous.lua")
 	if found then
 		slurm.log_error("sluice: the previous tenant table stays in force")
+		say_table("previous", broken)
 		return found
 	end
 	slurm.log_error("sluice: only administrators may submit: %s", tostring(why))
+	say_table("none", broken)
 	return nil
 end
 

@@ -12,12 +12,18 @@ end
 -- The decision, nil when the job goes on as it was asked.
 local function judged(request)
 	local tenant = asked_tenant(request)
-	if tenant.mode == "enforce" then
-		return decide(request)
-	end
-	local fine, refusal = pcall(decide, request)
+	local fine, decision = pcall(decide, request)
 	if not fine then
-		note(tenant, refusal)
+		say_refusal(tenant, decision)
+	end
+	if tenant.mode == "enforce" then
+		if not fine then
+			error(decision)
+		end
+		return decision
+	end
+	if not fine then
+		note(tenant, decision)
 	end
 	return nil
 end

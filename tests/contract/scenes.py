@@ -12,12 +12,13 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from bridge.job import AccountingRow, BaseState, JobSpec, JobStatus
 from bridge.slurm.client import AgentClient
 from bridge.slurm.fake import FakeSlurm
-from bridge.slurm.port import PartitionStatus, Slurm
+from bridge.slurm.port import PartitionStatus, Reservation, Slurm
 from tests.support.agent_relay import agent_socket
 from tests.support.stack import STACK_NAME, Stack
 from tests.support.waiting import wait_for
@@ -60,6 +61,10 @@ class Scene(Protocol):
 
     def partition(self) -> AbstractContextManager[str]:
         """A partition that nobody else uses."""
+        ...
+
+    def maintenance(self) -> AbstractContextManager[str]:
+        """A maintenance reservation of one node, a day ahead."""
         ...
 
 
@@ -107,6 +112,19 @@ class FakeScene:
     def partition(self) -> Iterator[str]:
         self.slurm.partition_table["own"] = PartitionStatus(name="own", up=True, nodes="gpu1")
         yield "own"
+
+    @contextmanager
+    def maintenance(self) -> Iterator[str]:
+        starts_at = datetime.now(UTC) + timedelta(days=1)
+        reserved = Reservation(
+            name="m",
+            starts_at=starts_at,
+            ends_at=starts_at + timedelta(hours=2),
+            nodes=("gpu1",),
+            flags=frozenset({"MAINT"}),
+        )
+        self.slurm.reservation_table.append(reserved)
+        yield "m"
 
 
 def fake_scene() -> FakeScene:
@@ -173,6 +191,24 @@ class RealScene:
             yield name
         finally:
             self.scontrol("delete", f"PartitionName={name}")
+
+    @contextmanager
+    def maintenance(self) -> Iterator[str]:
+        name = f"m{uuid.uuid4().hex[:8]}"
+        times = ("StartTime=now+1days", "Duration=120")
+        self.scontrol(
+            "create",
+            "reservation",
+            f"ReservationName={name}",
+            *times,
+            "Nodes=gpu1",
+            "Users=root",
+            "Flags=MAINT",
+        )
+        try:
+            yield name
+        finally:
+            self.scontrol("delete", f"ReservationName={name}")
 
     def scontrol(self, *words: str) -> str:
         """Run scontrol as SlurmUser."""

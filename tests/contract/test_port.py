@@ -304,6 +304,13 @@ def test_a_qos_comes_back_as_it_was_put_and_is_cleared(scene: Scene) -> None:
     assert put() == bare
 
 
+def test_a_qos_is_removed_once_and_for_all(scene: Scene) -> None:
+    name = f"{scene.account}-gone"
+    scene.slurm.put_qos([Qos(name=name, description="q")])
+    scene.slurm.remove_qos([name, f"{name}-never-was"])
+    assert name not in {each.name for each in scene.slurm.accounting_state().qos}
+
+
 def test_an_association_of_an_unknown_account_is_refused(scene: Scene) -> None:
     wrong = Association(account="no-such-account", user=scene.user)
     assert errno_of(lambda: scene.slurm.put_associations([wrong])) == Errno.INVALID_ACCOUNT

@@ -52,8 +52,8 @@ class PlanStep(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    action: str = Field(description="create, change, drain or remove")
-    kind: str = Field(description="document, user, account, association, qos, partition or table")
+    action: str = Field(description="create, change, drain, remove, leave, hold or release")
+    kind: str = Field(description="document, user, account, association, qos, partition, table or job")
     name: str
     detail: str
     drift: bool = Field(description="To be done without this change as well: somebody changed Slurm by hand.")
@@ -74,6 +74,25 @@ class TenantChange(BaseModel):
     dry_run: bool
     revision: str | None = Field(description="Of the document that is in force now; null when there is none.")
     plan: list[PlanStep]
+
+
+class HistoryEntry(BaseModel):
+    """One change of a tenant's document."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    at: datetime
+    actor: str = Field(description="Who changed it, and by which door.")
+    change: str = Field(description="create, change or remove")
+    before: str | None = Field(description="The document as it was written; null when there was none.")
+    after: str | None = Field(description="The document as it is written since; null when it was removed.")
+
+
+class TenantHistory(BaseModel):
+    """Who changed a tenant's document, newest first."""
+
+    name: str
+    items: list[HistoryEntry]
 
 
 def tenant_view(tenant: Tenant, snapshot: Snapshot) -> TenantView:

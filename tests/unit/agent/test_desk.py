@@ -181,7 +181,11 @@ NO_NUMBERS = [-1, 0, 2**32 - 2, 2**64, True, "7", 1.0, None]
 @pytest.mark.parametrize("number", NO_NUMBERS)
 def test_what_is_no_jobs_number_reaches_nobody(native: Native, http: Http, number: Any) -> None:
     asked = desk(native, http)
-    for call in (asked.job, asked.accounting_of, lambda job: asked.cancel(job, user="ann")):
+    for call in (
+        asked.job,
+        asked.accounting_of,
+        lambda job: asked.control.cancel(job, user="ann", array_task_id=None),
+    ):
         with pytest.raises(InputError, match=r"is no number of a job: those are whole, from 1 to 4294967293"):
             call(number)
     assert native.asked == []
@@ -190,4 +194,4 @@ def test_what_is_no_jobs_number_reaches_nobody(native: Native, http: Http, numbe
 @pytest.mark.parametrize("number", [number for number in NO_NUMBERS if number not in (0, None)])
 def test_what_is_no_tasks_number_reaches_nobody(native: Native, http: Http, number: Any) -> None:
     with pytest.raises(InputError, match="array task"):
-        desk(native, http).cancel(7, user="ann", array_task_id=number)
+        desk(native, http).control.cancel(7, user="ann", array_task_id=number)

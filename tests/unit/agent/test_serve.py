@@ -36,6 +36,10 @@ class DeskOverFake:
         self.ways.append(way)
         return self.slurm.submit(spec, user=user)
 
+    @property
+    def control(self) -> FakeSlurm:
+        return self.slurm
+
     def jobs(self) -> list[dict[str, Any]]:
         return [encode(each) for each in self.slurm.jobs()]
 

@@ -105,6 +105,7 @@ EXPECTED: Final[Mapping[str, Expected]] = {
     "GET /v1/jobs/{job}/{stream}": readable(**UNSEEN, member=403, manager=403),
     "GET /v1/tenants": readable(),
     "GET /v1/tenants/{name}": Expected(200, ADMINISTRATORS),
+    "GET /v1/tenants/{name}/history": Expected(200, ADMINISTRATORS),
     "PUT /v1/tenants/{name}": Expected(201, ADMINISTRATORS, audited=True, send={"json": DOCUMENT}),
     "DELETE /v1/tenants/{name}": Expected(200, ADMINISTRATORS, audited=True),
     "GET /v1/whoami": readable(),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgpack
 import pytest
 
 from bridge.errors import Unavailable
@@ -36,7 +37,8 @@ class BridgeInMemory:
 
     def call(self, op: str, *, timeout_s: float = 30.0, **args: Any) -> Any:
         del timeout_s
-        return self.operations[op]({**args, "wait_s": 0})
+        answer = self.operations[op]({**args, "wait_s": 0})
+        return msgpack.unpackb(msgpack.packb(answer, datetime=True), timestamp=3)  # as on the wire
 
 
 @dataclass

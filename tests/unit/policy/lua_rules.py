@@ -49,6 +49,7 @@ class LuaRules:
         self.folder = folder
         self.lua = lua51.LuaRuntime(unpack_returned_tuples=True)
         self.lua.globals().SLUICE_POLICY_DIR = str(folder)
+        self.lua.globals().SLUICE_SAID_DIR = str(folder)
         self.lua.globals().SLUICE_SITE_SCRIPT = str(folder / "site.lua")
         self.lua.execute(_SLURM)
         self.lua.globals().slurm.now = int(NOW.timestamp())

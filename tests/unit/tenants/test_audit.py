@@ -45,6 +45,18 @@ def test_what_was_written_stays_byte_for_byte(tmp_path: Path) -> None:
     assert log.path.read_bytes().startswith(before)
 
 
+def test_a_full_file_is_put_aside_and_still_read(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path, most_bytes=300)
+    for number in range(20):
+        log.append([entry(number, "other" if number % 5 else "astro")])
+    assert len(list(tmp_path.glob(".audit.*.jsonl"))) > 5
+    assert log.path.stat().st_size < 600
+    again = AuditLog(tmp_path, most_bytes=300)
+    assert [each.after for each in again.entries()] == [entry(number).after for number in range(19, -1, -1)]
+    assert again.entries("astro", limit=2) == (entry(15), entry(10))
+    assert again.entries(limit=0) == ()
+
+
 def test_each_change_of_a_document_is_recorded_and_no_other_pass_is(tmp_path: Path) -> None:
     site = Site(tmp_path)
     first, second = document("astro", "ada"), document("astro", "ada", weight="4")
