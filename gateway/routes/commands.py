@@ -6,6 +6,7 @@ codes are Slurm's. Which words it takes is `bridge.agent.admission`'s business.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, Literal
 
@@ -25,7 +26,34 @@ router = APIRouter(prefix="/v1/commands", tags=["commands"])
 _log = structlog.get_logger(__name__)
 
 Name = Literal["squeue", "sacct", "scancel", "sinfo", "scontrol", "sshare", "sprio", "sacctmgr", "sbatch"]
-_CHANGING: Final = frozenset({"scancel", "scontrol"})
+_SHOWING: Final = frozenset({"show", "ping", "version", "help"})
+"""Verbs of scontrol that change nothing."""
+_FLAGS: Final = frozenset(
+    [
+        "-a",
+        "--all",
+        "-d",
+        "--details",
+        "-F",
+        "--future",
+        "--hide",
+        "--json",
+        "--local",
+        "-o",
+        "--oneliner",
+        "-Q",
+        "--quiet",
+        "-v",
+        "--verbose",
+        "--yaml",
+        "-h",
+        "--help",
+        "--usage",
+        "-V",
+        "--version",
+    ]
+)
+"""Options of scontrol without a value of their own: the word after one of them is no value."""
 
 
 @router.post("/{command}", responses=problems(401, 403, 404, 422, 503))
@@ -41,7 +69,7 @@ async def run_command(request: Request, caller: Known, command: Name, asked: Run
             "this credential is limited to some of your tenants, and Slurm's commands show and touch all that"
             " is yours; use one that isn't, or /v1/jobs"
         )
-    changes = command in _CHANGING and "show" not in asked.args
+    changes = command == "scancel" or (command == "scontrol" and not _only_shows(asked.args))
     caller.require(Scope.SUBMIT if changes else Scope.READ)
     if changes:
         await noted(parts, caller, "command.run", command, after={"args": asked.args})
@@ -56,6 +84,17 @@ async def run_command(request: Request, caller: Known, command: Name, asked: Run
         stdout=answer.stdout.decode(errors="replace"),
         stderr=answer.stderr.decode(errors="replace"),
     )
+
+
+def _only_shows(args: Sequence[str]) -> bool:
+    """Whether scontrol's verb shows; what can't be told for sure counts as a change.
+
+    The verb alone decides: ``scontrol hold 17 show`` holds job 17.
+    """
+    for word in args:
+        if word not in _FLAGS:
+            return word.lower() in _SHOWING
+    return True
 
 
 async def _see(parts: Parts) -> None:

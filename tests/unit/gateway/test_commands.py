@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 
+import pytest
+
 from bridge.slurm.port import CommandAnswer
 from tests.unit.gateway.conftest import WorldMaker
 from tests.unit.gateway.test_routes import problem
@@ -19,6 +21,46 @@ def test_a_command_runs_as_the_caller_and_its_failure_is_an_answer(world: WorldM
             assert answer.status_code == 200, answer.text
             assert answer.json() == {"exit_code": 1, "stdout": "17 \ufffd\n", "stderr": "oh\n"}
             assert w.slurm.ran == [(("squeue", "-h", "-o", "%i"), "ada", {"SQUEUE_SORT": "i"})]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("command", "args"),
+    [
+        ("scancel", ["-n", "show"]),
+        ("scancel", ["17", "show"]),
+        ("scontrol", ["hold", "17", "show"]),
+        ("scontrol", ["-M", "show", "hold", "17"]),
+        ("scontrol", ["--", "hold", "show"]),
+        ("scontrol", ["update", "JobId=17", "TimeLimit=1"]),
+    ],
+)
+def test_a_change_needs_a_credential_that_may_submit_whatever_its_words(
+    world: WorldMaker, command: str, args: list[str]
+) -> None:
+    async def story() -> None:
+        async with world() as w:
+            made = await w.ada.post("/v1/keys", json={"label": "look", "scopes": ["read"]})
+            reader = {"Authorization": f"Bearer {made.json()['key']}"}
+            asked = await w.anonymous.post(f"/v1/commands/{command}", json={"args": args}, headers=reader)
+            assert "needs submit" in problem(asked, 403, "denied")["detail"]
+            assert w.slurm.ran == []
+            await w.ada.post(f"/v1/commands/{command}", json={"args": args})
+            (entry, *_) = (await w.ada.get("/v1/audit")).json()["items"]
+            assert (entry["action"], entry["object"]) == ("command.run", command)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("args", [["show", "job", "17"], ["-o", "--details", "show", "job"], ["--version"]])
+def test_scontrol_shows_to_a_credential_that_may_only_read(world: WorldMaker, args: list[str]) -> None:
+    async def story() -> None:
+        async with world() as w:
+            made = await w.ada.post("/v1/keys", json={"label": "look", "scopes": ["read"]})
+            reader = {"Authorization": f"Bearer {made.json()['key']}"}
+            asked = await w.anonymous.post("/v1/commands/scontrol", json={"args": args}, headers=reader)
+            assert asked.status_code == 200, asked.text
 
     asyncio.run(story())
 
