@@ -42,7 +42,11 @@ class Probes:
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing: probes come every few seconds."""
 
-        self._server = ThreadingHTTPServer(address, Answers)
+        class Listener(ThreadingHTTPServer):
+            def handle_error(self, request: object, client_address: object) -> None:
+                """Say nothing: a prober that is in a hurry hangs up."""
+
+        self._server = Listener(address, Answers)
         self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
 
