@@ -43,7 +43,7 @@ def run_commands(script: str, *, folder: Path, timeout_s: float = 300) -> Ran:
     home.mkdir()
     path = folder / "commands.sh"
     path.write_text(f"set -euo pipefail\n{script}", encoding="utf-8")
-    keep = ("PATH", "LANG", "TERM", "DOCKER_HOST", "SSL_CERT_FILE", "SSL_CERT_DIR")
+    keep = ("PATH", "LANG", "TERM", "DOCKER_HOST", "SSL_CERT_FILE", "SSL_CERT_DIR", "SLUICE_PACE")
     kept = {name: value for name, value in os.environ.items() if name in keep}
     variables = {**kept, "HOME": str(home), "SLUICE_STACK": STACK_NAME, "COLUMNS": "100"}
     assignments = [f"{name}={value}" for name, value in variables.items()]
