@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bridge.cluster.stack import Stack
 from bridge.errors import InputError, SluiceError, Unavailable, by_code
+from bridge.tenants.source import MAX_BYTES
 from gateway.cli.client import Gateway
 from gateway.cli.member_keys import ensure_keys, users_of
 from gateway.cli.plans import confirmed, history_lines, show_done, show_plan, text_changes
@@ -187,6 +188,11 @@ def documents(files: list[Path]) -> list[dict[str, str]]:
             raise InputError(f"{given}: no *.yaml in this folder; name the documents")
         for path in paths:
             try:
+                if path.stat().st_size > MAX_BYTES:
+                    size = path.stat().st_size
+                    raise InputError(
+                        f"{path}: {size} bytes are above the limit of {MAX_BYTES}; split it by tenant"
+                    )
                 found.append({"file": path.name, "text": path.read_text(encoding="utf-8")})
             except OSError as error:
                 raise InputError(f"{path} can't be read: {error.strerror}") from error

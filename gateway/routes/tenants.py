@@ -10,7 +10,7 @@ import yaml
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from bridge.errors import InputError, NotFound
-from bridge.tenants.source import Text, parse_all
+from bridge.tenants.source import MAX_BYTES, Text, parse_all
 from gateway.auth import Caller, Principal
 from gateway.compose import Parts
 from gateway.documents import ANY, Expected
@@ -191,6 +191,8 @@ def _expected(if_match: str | None, if_none_match: str | None) -> Expected | Non
 def _text(name: str, content_type: str, body: bytes) -> str:
     """Return the document as YAML text; JSON is written anew, YAML stays as it is."""
     kind = content_type.partition(";")[0].strip().lower()
+    if len(body) > MAX_BYTES:  # before it costs anything to read
+        raise InputError(f"{len(body)} bytes are above the limit of {MAX_BYTES}; a document is one tenant's")
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:

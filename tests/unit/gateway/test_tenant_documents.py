@@ -18,6 +18,7 @@ from bridge.errors import Unavailable
 from bridge.health import Heartbeat
 from bridge.serve import handlers
 from gateway.directory import BridgeTenants
+from tests.support.bad_documents import BAD_DOCUMENTS
 from tests.unit.gateway.conftest import World, WorldMaker
 from tests.unit.tenants.site import Site
 
@@ -171,6 +172,35 @@ def test_a_document_that_is_none_is_refused_and_changes_nothing(
         assert words in detail(answer, 422)
         assert w.site.tenants.history() == ()
         assert w.site.slurm.associations == {}
+
+    told(world, tmp_path / "bridge", story)
+
+
+@pytest.mark.parametrize("kind", BAD_DOCUMENTS)
+def test_each_kind_of_bad_document_is_refused_with_the_reason(
+    world: WorldMaker, tmp_path: Path, kind: str
+) -> None:
+    body, words = BAD_DOCUMENTS[kind]
+
+    async def story(w: Both) -> None:
+        assert words in detail(await w.put(body, headers={"Content-Type": "application/yaml"}), 422)
+        assert w.site.tenants.history() == ()
+
+    told(world, tmp_path / "bridge", story)
+
+
+def test_history_tells_who_changed_what_also_of_who_is_gone(world: WorldMaker, tmp_path: Path) -> None:
+    async def story(w: Both) -> None:
+        await w.put(MERLIN)
+        await w.put({**MERLIN, "weight": 3})
+        await w.gateway.root.delete("/v1/tenants/merlin")
+        answer = (await w.gateway.root.get("/v1/tenants/merlin/history?limit=2")).json()
+        assert [each["change"] for each in answer["items"]] == ["remove", "change"]
+        assert answer["items"][0]["actor"].startswith("http:")
+        assert "weight: 3" in answer["items"][1]["after"]
+        assert "weight" not in answer["items"][1]["before"]
+        assert "none was ever written" in detail(await w.gateway.root.get("/v1/tenants/mordred/history"), 404)
+        assert (await w.gateway.root.get("/v1/tenants/merlin/history?limit=0")).status_code == 422
 
     told(world, tmp_path / "bridge", story)
 

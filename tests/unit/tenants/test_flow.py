@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -292,4 +295,31 @@ def test_a_document_that_was_broken_by_hand_is_mended_by_applying_a_good_one(sit
         site.tenants.reconcile()
     assert ("astro", "ada") in site.slurm.associations
     site.apply(document("astro", "ada"))
+    assert site.tenants.reconcile() == ()
+
+
+def test_two_applies_at_once_come_one_after_the_other_and_the_later_sees_the_earlier(site: Site) -> None:
+    site.apply(document("astro", "ada"))
+    held, go_on = threading.Event(), threading.Event()
+    put = site.slurm.put_associations
+
+    def slow(associations: Sequence[Association]) -> None:
+        held.set()
+        assert go_on.wait(30)
+        put(associations)
+
+    site.slurm.put_associations = slow  # type: ignore[method-assign]
+    seen = site.tenants.validate([]).revision
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(site.tenants.apply, [document("bio", "bela")], actor="first")
+        assert held.wait(30)
+        second = pool.submit(site.tenants.apply, [document("chem", "chen")], actor="second")
+        stale = pool.submit(site.tenants.apply, [document("dyn", "dina")], actor="third", revision=seen)
+        assert not second.done(), "it waits for the first"
+        go_on.set()
+        assert first.result()
+        assert "astro" in str(second.result()), "the partition's accounts are those of all"
+        with pytest.raises(Outdated):
+            stale.result()
+    assert site.slurm.partition_table["h100"].allow_accounts == {"astro", "bio", "chem"}
     assert site.tenants.reconcile() == ()

@@ -6,6 +6,7 @@ import pytest
 
 from bridge.errors import TenantError
 from bridge.tenants.source import MAX_BYTES, Folder, Text, parse, parse_all, replace_file
+from tests.support.bad_documents import BAD_DOCUMENTS
 from tests.unit.tenants.site import examples
 
 GOOD = "name: astro\nmembers: [{user: ada}]\nflavors: {h100: {limit: 2}}\n"
@@ -154,6 +155,16 @@ def test_the_folder_reads_only_documents_and_refuses_what_is_not_text(tmp_path: 
     (tmp_path / "bad.yaml").write_bytes(b"#" * (MAX_BYTES + 5))
     with pytest.raises(TenantError, match="above the limit"):
         parse_all(folder.texts())
+
+
+@pytest.mark.parametrize("kind", BAD_DOCUMENTS)
+def test_each_kind_of_bad_file_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+    body, words = BAD_DOCUMENTS[kind]
+    (tmp_path / "bad.yaml").write_bytes(body)
+    with pytest.raises(TenantError) as refused:
+        parse_all(Folder(tmp_path).texts())
+    assert refused.value.message.startswith("bad.yaml: ")
+    assert words in refused.value.message
 
 
 def test_replacing_a_file_with_the_same_bytes_leaves_it_alone(tmp_path: Path) -> None:
