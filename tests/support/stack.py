@@ -304,11 +304,7 @@ def tenant_maker(stack: Stack) -> Iterator[Callable[..., OwnTenant]]:
         made.append(tenant.name)
         answer = stack.apply(tenant.document)
         assert answer.returncode == 0, answer.text
-<<<<<<< Updated upstream
         if tenant.users:  # a tenant of groups lists nobody
-=======
-        if tenant.users:
->>>>>>> Stashed changes
             stack.make_keys(tenant.users)
         wait_for(lambda: stack.knows(tenant), f"the gateway knows tenant {tenant.name}")
         return tenant
