@@ -194,6 +194,8 @@ def _cpus(tenant: Tenant, pool: Pool) -> int | None:
     of the CPUs that go with the tenant's GPUs is as near as it gets.
     """
     found = [] if tenant.limits.max_cpus is None else [tenant.limits.max_cpus]
+    if not tenant.managed:
+        return tenant.limits.max_cpus
     flavors = [(pool.flavors[name], grant) for name, grant in tenant.flavors.items() if name in pool.flavors]
     shares = [flavor.share.cpus_per_gpu if flavor.share else 1 for flavor, _grant in flavors]
     if any(flavor.kind == "cpu" for flavor, _grant in flavors) and None not in shares:

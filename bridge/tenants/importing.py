@@ -92,9 +92,13 @@ def _values(
 ) -> dict[str, Any]:
     described = about.description if about else ""
     flavors = {
-        name: {"limit": gpus_of(f"gres/gpu:{flavor.gres_type}", flavor.configured, account, accounts)}
+        name: {
+            # Slurm limits CPUs of an account, not of one partition: the account's own limit stands below.
+            "limit": flavor.configured
+            if flavor.kind == "cpu"
+            else gpus_of(f"gres/gpu:{flavor.gres_type}", flavor.configured, account, accounts)
+        }
         for name, flavor in pool.flavors.items()
-        if flavor.kind == "gpu"
     }
     return {
         "name": account.account,

@@ -9,10 +9,12 @@ import pytest
 from bridge.job import UNLIMITED, JobSpec
 from bridge.policy.classes import CLASS_RULES, class_of_qos, qos_name, walltime
 from bridge.policy.decide import decide, decide_change
+from bridge.policy.pool import pool_of
 from bridge.policy.request import Decision, Refusal, Request, request_of
-from bridge.policy.site import Aliases, Site
+from bridge.policy.site import Aliases, Share, Site
 from bridge.policy.table import PolicyTable, table_of
 from bridge.policy.tenant import Tenant
+from bridge.slurm.port import NodeStatus, PartitionStatus
 from tests.unit.policy.worlds import pool
 
 ASTRO: dict[str, Any] = {
@@ -180,3 +182,35 @@ def test_a_job_fits_into_the_limit_of_every_tenant_above() -> None:
     assert taken(table, tres_per_job="gres/gpu:3").gpus == 3
     assert rule(table, tres_per_job="gres/gpu:4") == "parent.limit"
     assert rule(table, tres_per_job="gres/gpu:6") == "flavor.limit"
+
+
+def test_a_job_without_gpus_goes_to_nodes_without_any_and_is_limited_there_in_cpus() -> None:
+    document = {**ASTRO, "flavors": {"h100": {"limit": 4, "guarantee": 2}, "cpu": {"limit": 8}}}
+    table = table_of([Tenant.model_validate(document)], pool(("a100", "h100", "cpu")))
+    assert taken(table).partition == "cpu"
+    assert taken(table, cpus_min=8).partition == "cpu"
+    assert taken(table, tres_per_job="gres/gpu:1").partition == "h100"
+    assert rule(table, cpus_min=9) == "flavor.limit"
+    assert rule(table, partition="cpu", tres_per_job="gres/gpu:1") == "partition.gpus"
+    assert rule(table, qos="production") == "production.guarantee"
+
+
+def test_what_goes_with_a_gpu_is_the_smallest_nodes_part_unless_the_site_says_otherwise() -> None:
+    def node(name: str, cpus: int) -> NodeStatus:
+        return NodeStatus(
+            name=name,
+            state=frozenset({"IDLE"}),
+            cpus=cpus,
+            memory_mib=4096,
+            gpus={"h100": 4},
+            partitions=("h100",),
+        )
+
+    nodes, partitions = [node("a", 32), node("b", 18)], [PartitionStatus(name="h100", up=True, nodes="a,b")]
+    share = pool_of(nodes, partitions).flavors["h100"].share
+    assert share == Share(cpus_per_gpu=4, memory_mib_per_gpu=1024)
+    site = Site(shares={"h100": Share(cpus_per_gpu=9, without_gpus="refuse")}, spare_nodes=2)
+    flavor = pool_of(nodes, partitions, site).flavors["h100"]
+    assert flavor.share == Share(cpus_per_gpu=9, memory_mib_per_gpu=1024, without_gpus="refuse")
+    assert (flavor.healthy, flavor.assured) == (8, 0)
+    assert [pool_of([*nodes, node("c", 8)][:n], partitions).flavors["h100"].assured for n in (2, 3)] == [8, 8]
