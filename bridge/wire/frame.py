@@ -40,14 +40,14 @@ def send_frame(sock: socket.socket, message: Mapping[str, Any]) -> None:
         raise ConnectionLost(str(error)) from error
 
 
-def receive_frame(sock: socket.socket) -> dict[str, Any] | None:
-    """Read one frame; None when the peer closed between frames."""
+def receive_frame(sock: socket.socket, *, most: int = MAX_FRAME) -> dict[str, Any] | None:
+    """Read one frame of at most `most` bytes; None when the peer closed between frames."""
     head = _receive_exactly(sock, _LENGTH.size, may_end=True)
     if head is None:
         return None
     (size,) = _LENGTH.unpack(head)
-    if size > MAX_FRAME:
-        raise ConnectionLost(f"frame of {size} bytes is above the limit of {MAX_FRAME}")
+    if size > most:
+        raise ConnectionLost(f"frame of {size} bytes is above the limit of {most}")
     body = _receive_exactly(sock, size, may_end=False)
     try:
         message = msgpack.unpackb(body, raw=False, timestamp=3, strict_map_key=False)

@@ -22,12 +22,14 @@ import structlog
 
 from bridge.errors import Denied, InputError, SluiceError, Unavailable
 from bridge.wire.frame import ConnectionLost, error_frame, receive_frame, send_frame
-from bridge.wire.server import Handler, answer
+from bridge.wire.server import Handler, answer, end, serve
 
 Admit = Callable[[str], frozenset[str]]
 """Takes a token; returns the operations that its bearer may ask, or raises a `SluiceError`."""
 
 HELLO: Final = "hello"
+HELLO_BYTES: Final = 64 * 1024
+"""The longest hello: who has shown no token yet makes this process keep no more."""
 HELLO_S: Final = 10.0
 """A peer that hasn't said hello within it is cut off."""
 IDLE_S: Final = 300.0
@@ -121,12 +123,11 @@ class SecureServer:
 
     def start(self) -> None:
         """Serve in a daemon thread."""
-        threading.Thread(target=self._listener.serve_forever, name="wire-tls", daemon=True).start()
+        threading.Thread(target=serve, args=(self._listener,), name="wire-tls", daemon=True).start()
 
     def shutdown(self) -> None:
         """Stop serving."""
-        self._listener.shutdown()
-        self._listener.server_close()
+        end(self._listener)
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -156,7 +157,7 @@ class SecureServer:
                 answer(sock, request, self.handlers)
 
     def _hello(self, sock: ssl.SSLSocket) -> frozenset[str] | None:
-        request = receive_frame(sock) or {}
+        request = receive_frame(sock, most=HELLO_BYTES) or {}
         args = request.get("args")
         token = args.get("token") if isinstance(args, dict) else None
         try:

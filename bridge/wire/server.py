@@ -57,7 +57,7 @@ class Server:
 
     def serve_forever(self) -> None:
         """Serve until `shutdown` is called from another thread."""
-        self._listener.serve_forever(poll_interval=None)  # type: ignore[arg-type] # selectors take None
+        serve(self._listener)
 
     def start(self) -> None:
         """Serve in a daemon thread."""
@@ -65,12 +65,7 @@ class Server:
 
     def shutdown(self) -> None:
         """Stop serving and remove the socket."""
-        # Linux reports a listening socket that is shut down as readable, which wakes `serve_forever`:
-        # it need not look every now and then whether it shall end.
-        with contextlib.suppress(OSError):
-            self._listener.socket.shutdown(socket.SHUT_RDWR)
-        self._listener.shutdown()
-        self._listener.server_close()
+        end(self._listener)
         self.path.unlink(missing_ok=True)
 
     def _serve(self, sock: socket.socket) -> None:
@@ -106,6 +101,21 @@ def answer(sock: socket.socket, request: Mapping[str, Any], handlers: Mapping[st
     except Exception:  # noqa: BLE001 - the last line of defence of a server thread
         _log.exception("handler failed", op=op)
         send_frame(sock, error_frame(SluiceError(f"{op} failed inside; its log has the reason", op=op)))
+
+
+def serve(listener: socketserver.TCPServer) -> None:
+    """Take connections until `end` is called from another thread."""
+    listener.serve_forever(poll_interval=None)  # type: ignore[arg-type] # selectors take None
+
+
+def end(listener: socketserver.TCPServer) -> None:
+    """Stop taking connections, at once, and close the socket."""
+    # Linux reports a listening socket that is shut down as readable, which wakes `serve`: it need not look
+    # every now and then whether it shall end.
+    with contextlib.suppress(OSError):
+        listener.socket.shutdown(socket.SHUT_RDWR)
+    listener.shutdown()
+    listener.server_close()
 
 
 def peer_uid(sock: socket.socket) -> int:

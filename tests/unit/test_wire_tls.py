@@ -9,6 +9,7 @@ import pytest
 
 from bridge.errors import Denied, InputError, Unauthenticated, Unavailable
 from bridge.wire import Client, Handler, SecureServer
+from bridge.wire.secure import HELLO_BYTES
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
 MAY = {"gateway": frozenset({"echo", "secret"}), "login": frozenset({"echo"})}
@@ -68,6 +69,11 @@ def test_an_unknown_token_and_a_foreign_certificate_are_no_service(
         client(server, tmp_path, "forged").call("echo")
     with pytest.raises(Unavailable):
         client(server, tmp_path, "gateway", ca="/etc/ssl/certs/ca-certificates.crt").call("echo")
+
+
+def test_who_has_shown_no_token_is_heard_for_a_few_words_only(server: SecureServer, tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        client(server, tmp_path, "x" * HELLO_BYTES).call("echo")
 
 
 def test_a_connection_that_the_server_closed_is_made_anew(server: SecureServer, tmp_path: Path) -> None:
