@@ -2,13 +2,13 @@
 
 An adapter around `getent`: a process of its own for each question, so that a directory that hangs costs a
 time-out and nothing else, and so that a restarted SSSD is met afresh. "Not there" and "does not answer" look
-the same in NSS: both are None here, and nobody is thrown out for either (`bridge.tenants.membership`).
+the same in NSS: both are absent here, and nobody is thrown out for either (`bridge.tenants.membership`).
 """
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -36,8 +36,8 @@ class SiteUser:
 class SiteDirectory(Protocol):
     """Who is who at the site."""
 
-    def members(self, group: str) -> tuple[str, ...] | None:
-        """Return a group's members; None when it is not known, or nobody answers."""
+    def groups(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the members of those groups that are found; absent: not known, or nobody answers."""
         ...
 
     def users(self, names: Collection[str]) -> Mapping[str, SiteUser]:
@@ -48,10 +48,10 @@ class SiteDirectory(Protocol):
 class NoDirectory:
     """A site without one."""
 
-    def members(self, group: str) -> tuple[str, ...] | None:
+    def groups(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
         """Know no group."""
-        del group
-        return None
+        del names
+        return {}
 
     def users(self, names: Collection[str]) -> Mapping[str, SiteUser]:
         """Know no user."""
@@ -60,47 +60,51 @@ class NoDirectory:
 
 
 class Getent:
-    """The directory of this host.
+    """The directory of this host; many names cost one call.
 
     Parameters
     ----------
     timeout_s
-        Longest wait for one call.
+        Longest wait for one call. After one that took so long the rest of the same question isn't asked.
     """
 
     def __init__(self, *, timeout_s: float = 10.0) -> None:
         self._timeout_s = timeout_s
 
-    def members(self, group: str) -> tuple[str, ...] | None:
-        """Ask for one group; one of the system's is not known."""
-        for name, _password, gid, members in self._ask("group", [group], fields=4):
-            if name == group and _is_the_sites(gid):
-                return tuple(filter(None, members.split(",")))
-        return None
-
-    def users(self, names: Collection[str]) -> Mapping[str, SiteUser]:
-        """Ask for users, many at once."""
-        found: dict[str, SiteUser] = {}
-        ordered = sorted(names)
-        for start in range(0, len(ordered), AT_ONCE):
-            some = ordered[start : start + AT_ONCE]
-            for name, _password, uid, gid, *_rest in self._ask("passwd", some, fields=7):
-                if _is_the_sites(uid) and gid.isdecimal():
-                    found[name] = SiteUser(name, int(uid), int(gid))
+    def groups(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """Ask for groups; one of the system's is not known."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, _password, gid, members in self._ask("group", names, fields=4):
+            if name in names and _is_the_sites(gid):
+                found[name] = tuple(filter(None, members.split(",")))
         return found
 
-    def _ask(self, database: str, keys: Sequence[str], *, fields: int) -> Iterator[list[str]]:
-        try:
-            ran = subprocess.run(
-                ["getent", database, *keys], capture_output=True, timeout=self._timeout_s, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("the site's directory does not answer", database=database, reason=str(error))
-            return
-        for line in ran.stdout.decode(errors="replace").splitlines():
-            parts = line.split(":")
-            if len(parts) == fields:
-                yield parts
+    def users(self, names: Collection[str]) -> Mapping[str, SiteUser]:
+        """Ask for users."""
+        found: dict[str, SiteUser] = {}
+        for name, _password, uid, gid, *_rest in self._ask("passwd", names, fields=7):
+            if name in names and _is_the_sites(uid) and gid.isdecimal():
+                found[name] = SiteUser(name, int(uid), int(gid))
+        return found
+
+    def _ask(self, database: str, names: Collection[str], *, fields: int) -> Iterator[list[str]]:
+        keys = sorted(names)
+        for start in range(0, len(keys), AT_ONCE):
+            some = keys[start : start + AT_ONCE]
+            try:
+                ran = subprocess.run(
+                    ["getent", database, "--", *some],
+                    capture_output=True,
+                    timeout=self._timeout_s,
+                    check=False,
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                _log.warning("the site's directory does not answer", database=database, reason=str(error))
+                return
+            for line in ran.stdout.decode(errors="replace").splitlines():
+                parts = line.split(":")
+                if len(parts) == fields:
+                    yield parts
 
 
 def _is_the_sites(number: str) -> bool:

@@ -60,8 +60,7 @@ class Membership:
         if not groups and not listed:
             return Resolved(documents=tuple(documents))
         before = self._remembered()
-        found = {group: self._directory.members(group) for group in sorted(groups)}
-        answered = {group: members for group, members in found.items() if members is not None}
+        answered = self._directory.groups(groups) if groups else {}
         names = {name for members in (*answered.values(), *before.values()) for name in members} | listed
         looked_up = _Looked(
             answered=answered,

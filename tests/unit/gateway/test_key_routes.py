@@ -192,3 +192,26 @@ def test_the_audit_log_tells_each_their_own(world: WorldMaker) -> None:
         assert rest["next_before"] is None
 
     told(world, story)
+
+
+def test_a_key_that_reads_changes_nothing_by_a_command_that_also_says_show(world: WorldMaker) -> None:
+    async def story(w: World) -> None:
+        headers = bearer(await w.bela.post("/v1/keys", json={"scopes": ["read"]}))
+        for arguments in (
+            ["hold", "17", "show"],
+            ["update", "JobId=17", "show"],
+            ["-M", "show", "hold", "17"],
+            ["--cluster=x", "show"],
+            [],
+            ["show_nothing"],
+        ):
+            answer = await w.anonymous.post(
+                "/v1/commands/scontrol", json={"args": arguments}, headers=headers
+            )
+            assert "submit" in detail(answer, 403), arguments
+        shown = await w.anonymous.post(
+            "/v1/commands/scontrol", json={"args": ["-o", "show", "job", "17"]}, headers=headers
+        )
+        assert shown.status_code == 200, shown.text
+
+    told(world, story)

@@ -20,17 +20,17 @@ class FixedDirectory:
     """Groups and users in memory; `down` is a directory that doesn't answer."""
 
     def __init__(self, **groups: str) -> None:
-        self.groups: dict[str, list[str]] = {name: members.split() for name, members in groups.items()}
+        self.listed: dict[str, list[str]] = {name: members.split() for name, members in groups.items()}
         self.uids: dict[str, int] = {}
         self.down = False
 
-    def members(self, group: str) -> tuple[str, ...] | None:
-        return None if self.down or group not in self.groups else tuple(self.groups[group])
+    def groups(self, names: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        return {} if self.down else {name: tuple(self.listed[name]) for name in names if name in self.listed}
 
     def users(self, names: Collection[str]) -> Mapping[str, SiteUser]:
         if self.down:
             return {}
-        every = {name for members in self.groups.values() for name in members}
+        every = {name for members in self.listed.values() for name in members}
         uids = {name: 5000 + number for number, name in enumerate(sorted(every))} | self.uids
         return {name: SiteUser(name, uids[name], 5000) for name in names if uids.get(name)}
 
@@ -91,7 +91,7 @@ def test_a_groups_members_are_members_with_its_role_and_get_no_local_uid(site: G
 
 
 def test_who_is_listed_keeps_the_role_of_the_list(site: GroupedSite) -> None:
-    site.directory.groups["leads"] = ["chen"]
+    site.directory.listed["leads"] = ["chen"]
     site.apply(grouped("astro", LEADS, more="members: [{user: bela}]\n"), grouped("merlin", PHYSICS))
     roles = {
         m.user: m.role
@@ -107,7 +107,7 @@ def test_who_leaves_the_group_is_drained_and_no_running_job_ends(site: GroupedSi
     site.slurm.add_user("bela", 5001)
     job = site.slurm.submit(_job(), user="bela").job_id
     site.slurm.start(job)
-    site.directory.groups["physics"].remove("bela")
+    site.directory.listed["physics"].remove("bela")
     site.tenants.reconcile()
     assert site.slurm.associations["astro", "bela"].max_submit_jobs == 0
     assert site.slurm.job(job)[0].state.base == "RUNNING"
@@ -120,7 +120,7 @@ def test_who_leaves_the_group_is_drained_and_no_running_job_ends(site: GroupedSi
 
 def test_who_joins_the_group_is_a_member_with_the_next_pass(site: GroupedSite) -> None:
     site.apply(grouped("astro", PHYSICS))
-    site.directory.groups["physics"].append("chen")
+    site.directory.listed["physics"].append("chen")
     site.tenants.reconcile()
     assert "chen" in site.members("astro")
 
@@ -149,7 +149,7 @@ def test_not_even_when_what_was_known_is_lost(site: GroupedSite, broken: str) ->
 
 def test_a_group_that_answers_empty_is_empty(site: GroupedSite) -> None:
     site.apply(grouped("astro", PHYSICS))
-    site.directory.groups["physics"] = []
+    site.directory.listed["physics"] = []
     site.tenants.reconcile()
     assert site.members("astro") == set()
 
@@ -166,7 +166,7 @@ def test_a_group_that_is_not_there_is_refused_when_it_is_written(site: GroupedSi
     with pytest.raises(TenantError, match=r"groups\[0\].group: group phisics is not known"):
         site.apply(grouped("astro", "{group: phisics}"))
     assert site.members("astro") == set()
-    del site.directory.groups["physics"]
+    del site.directory.listed["physics"]
     site.apply(grouped("other", LEADS))  # another's group is no reason to refuse this one
 
 
@@ -181,7 +181,7 @@ def test_a_group_that_is_not_there_is_refused_when_it_is_written(site: GroupedSi
     ],
 )
 def test_names_that_can_be_no_members_are_left_out_and_said(site: GroupedSite, name: str, words: str) -> None:
-    site.directory.groups["physics"].append(name)
+    site.directory.listed["physics"].append(name)
     site.apply(grouped("astro", PHYSICS))
     assert site.members("astro") == {"ada", "bela"}
     assert words in site.said("astro")
@@ -208,9 +208,18 @@ def test_listed_members_of_the_site_get_no_uid_and_must_be_there(site: GroupedSi
 
 
 def test_this_hosts_system_groups_and_users_are_nobodys() -> None:
-    assert Getent().members("root") is None
-    assert Getent().members("no-such-group") is None
+    assert Getent().groups({"root", "no-such-group"}) == {}
     assert Getent().users({"root", "nobody-at-all"}) == {}
+
+
+def test_a_directory_that_hangs_costs_one_time_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = tmp_path / "calls"
+    hanging = tmp_path / "getent"
+    hanging.write_text(f"#!/bin/sh\necho called >> {calls}\nexec sleep 60\n")
+    hanging.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert Getent(timeout_s=0.3).groups({f"group{number}" for number in range(2000)}) == {}
+    assert calls.read_text().count("called") == 1
 
 
 def _job() -> JobSpec:
