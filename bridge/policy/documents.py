@@ -40,6 +40,7 @@ def document_faults(documents: Sequence[Sourced]) -> tuple[PoolFault, ...]:
         *_uids(documents),
         *_defaults(documents),
         *_namespaces(documents),
+        *_subjects(documents),
     )
 
 
@@ -128,6 +129,31 @@ def _parents(documents: Sequence[Sourced]) -> Iterator[PoolFault]:
         if step == document.tenant.name:
             circle = " -> ".join([*seen, step])
             yield PoolFault(document.file, "parent", f"parents go in a circle ({circle}); break it")
+
+
+def _subjects(documents: Sequence[Sourced]) -> Iterator[PoolFault]:
+    """A subject of an issuer is one user: a token with it must not be two people."""
+    user_of: dict[tuple[str | None, str], str] = {}
+    for document in documents:
+        named = [
+            *(
+                (f"members[{index}].subject", member.issuer, member.subject, member.user)
+                for index, member in enumerate(document.tenant.members)
+                if member.subject is not None
+            ),
+            *(
+                (f"services[{index}]", service.issuer, service.token_subject, service.user)
+                for index, service in enumerate(document.tenant.services)
+            ),
+        ]
+        for path, issuer, subject, user in named:
+            known = user_of.setdefault((issuer, subject), user)
+            if known != user:
+                yield PoolFault(
+                    document.file,
+                    path,
+                    f"{subject} is user {known} already; a subject is one user, everywhere",
+                )
 
 
 def _uids(documents: Sequence[Sourced]) -> Iterator[PoolFault]:

@@ -201,8 +201,6 @@ def test_a_key_that_reads_changes_nothing_by_a_command_that_also_says_show(world
             ["hold", "17", "show"],
             ["update", "JobId=17", "show"],
             ["-M", "show", "hold", "17"],
-            ["--cluster=x", "show"],
-            [],
             ["show_nothing"],
         ):
             answer = await w.anonymous.post(

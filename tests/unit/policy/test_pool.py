@@ -124,3 +124,20 @@ def test_a_parent_has_every_flavor_below_it_and_covers_what_is_guaranteed_there(
         "tenant org, the parent, has no h100 GPUs; give it a limit of them or take this one away",
     )
     assert other[0] == "b.yaml"
+
+
+def test_a_subject_of_an_issuer_is_one_user_everywhere() -> None:
+    def lab(name: str, user: str, subject: str, issuer: str | None = None) -> Sourced:
+        return sourced(name, members=[{"user": user, "subject": subject, "issuer": issuer}])
+
+    runner = {"kubernetes": "prod:runner", "issuer": "https://k", "user": "bela"}
+    service = sourced("s", members=[{"user": "bela"}], services=[runner])
+    assert (
+        faults(lab("a", "ada", "x"), lab("b", "ada", "x"), lab("c", "bela", "x", "https://i"), service) == []
+    )
+    ((file, path, words),) = faults(lab("a", "ada", "x", "https://i"), lab("b", "bela", "x", "https://i"))
+    assert (file, path) == ("b.yaml", "members[0].subject")
+    assert "is user ada already" in words
+    same = "system:serviceaccount:prod:runner"
+    ((_file, path, _words),) = faults(lab("a", "ada", same, "https://k"), service)
+    assert path == "services[0]"
