@@ -123,6 +123,8 @@ class JobSpec:
     kill_on_node_fail: bool | None = None
     kill_on_invalid_dependency: bool | None = None
     step_manager: bool = False
+    external: bool = False
+    """An allocation without a script, which something else uses."""
     oom_kill_step: bool | None = None
     memory_update_margin_percent: int | None = None
     memory_update_delay_min: int | None = None

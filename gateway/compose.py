@@ -103,8 +103,9 @@ def compose(
         host=socket.gethostname(),
         site_options=site.options(),
         login_limits=site.limits(),
+        gres_types=lambda: directory.gres_types,
     )
-    reader = Reader(place, clock)
+    reader = Reader(place, clock, files)
     submitter = Submitter(
         store=store,
         slurm=slurm,

@@ -136,6 +136,8 @@ class Directory:
         self._pool_at = float("-inf")
         self._refreshing: asyncio.Task[None] | None = None
         self.now = Snapshot(documents=Documents(), table=None, taken_at=None)
+        self.gres_types: frozenset[str] | None = None
+        """Kinds of generic resources of the cluster; None = not known."""
         self.failure: SluiceError | None = None
         """Why the last reading failed; None when it worked."""
 
@@ -176,7 +178,9 @@ class Directory:
         try:
             nodes = await anyio.to_thread.run_sync(self._slurm.nodes)
             partitions = await anyio.to_thread.run_sync(self._slurm.partitions)
+            cluster = await anyio.to_thread.run_sync(self._slurm.cluster)
         except SluiceError as error:
             _log.info("the pool can't be read", reason=error.message)
             return
         self._seen, self._pool_at = (nodes, partitions), time.monotonic()
+        self.gres_types = cluster.gres_types

@@ -104,7 +104,7 @@ def _read(command: Command, words: Sequence[str]) -> Said:
         try:
             at += command.getopt.read(read[at:], take)
         except Refusal as refusal:
-            raise InputError(refusal.words[0]) from None
+            raise InputError("\n".join(filter(None, refusal.words))) from None
         if at < len(read):
             said.words.append(read[at].text)
             at += 1
@@ -185,7 +185,9 @@ def _table(program: str, text: str) -> Getopt[Row]:
         written, _, short = entry.partition("/")
         name = written.rstrip("=?")
         rows.append(Row(name, short, _ARGUMENTS.get(written[len(name) :], Argument.NONE)))
-    return Getopt(rows, advice="", program=program)
+    # sacct alone says no more than getopt does.
+    advice = "" if program == "sacct" else f'Try "{program} --help" for more information'
+    return Getopt(rows, advice=advice, program=program)
 
 
 _EVERY: Final = " help usage verbose/v version/V"

@@ -119,6 +119,7 @@ CARRIAGE: Final[dict[str, Carried]] = {
     "kill_on_node_fail": Carried("kill_on_node_fail", "kill_on_node_fail"),
     "kill_on_invalid_dependency": Carried("", "flags", _NONE),
     "step_manager": Carried("", "flags", _NONE),
+    "external": Carried("", "flags", _NONE),
     "oom_kill_step": Carried("", "oom_kill_step", _NONE),
     "memory_update_margin_percent": Carried("", "memory_update_margin", _NONE),
     "memory_update_delay_min": Carried("", "memory_update_delay", _NONE),

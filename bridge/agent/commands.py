@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import secrets
 import selectors
 import subprocess
@@ -22,6 +23,7 @@ from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import AccountingRow
 
 _CHUNK: Final = 256 * 1024
+_GRES_TYPES: Final = re.compile(r"^GresTypes\s*=\s*(\S+)", re.MULTILINE)
 _ENVIRONMENT: Final = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin",
     "TZ": "UTC",
@@ -52,6 +54,15 @@ class Commands:
     def accounting_of(self, job_id: int) -> list[AccountingRow]:
         """Return all rows that ever had this number."""
         return list(self._rows(["--jobs", str(job_id), "--starttime", "1970-01-02T00:00:00"]))
+
+    def gres_types(self) -> frozenset[str] | None:
+        """Return GresTypes of slurmctld's configuration; None when it doesn't say so now."""
+        try:
+            said = self._run(["scontrol", "show", "config"], part="slurmctld")
+        except (OutcomeUnknown, SlurmRefused):
+            return None
+        found = _GRES_TYPES.search(said)
+        return None if found is None else frozenset(found[1].split(",")) - {"(null)"}
 
     def clear_preempt(self, qos: str) -> None:
         """Take every QOS from a QOS's preempt list; slurmrestd ignores an empty list."""
@@ -105,7 +116,7 @@ class Commands:
                     return
                 yield decoder.decode(chunk)
 
-    def _run(self, words: Sequence[str], *, part: str) -> None:
+    def _run(self, words: Sequence[str], *, part: str) -> str:
         begun = time.monotonic()
         try:
             done = subprocess.run(
@@ -124,6 +135,7 @@ class Commands:
                 done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
             )
             raise SlurmRefused(f"{words[0]}: {said}", errno=-1)
+        return done.stdout.decode(errors="replace")
 
 
 def _environment() -> dict[str, str]:

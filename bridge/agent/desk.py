@@ -85,6 +85,7 @@ class Desk:
             version=slurm["release"],
             adapters=(*ways_now, Way.REST.value, "commands"),
             rest_version=self._rest.version,
+            gres_types=self._commands.gres_types(),
         )
 
     def health(self) -> tuple[PartHealth, ...]:

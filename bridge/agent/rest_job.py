@@ -25,7 +25,7 @@ _OTHERWISE: Final = frozenset(
         *("time_limit_min", "time_min_min", "begin", "deadline", "delay_boot_s", "signal"),
         *("open_mode", "profile", "mail_type", "mem_bind", "gpu_freq", "site"),
         *("spread", "use_min_nodes", "gres_flags", "oversubscribe", "exclusive", "oom_kill_step"),
-        *("spread_segments", "consolidate_segments", "expedited_requeue", "step_manager"),
+        *("spread_segments", "consolidate_segments", "expedited_requeue", "step_manager", "external"),
         *("kill_on_invalid_dependency", "nodelist", "exclude"),
     )
 )
@@ -37,6 +37,7 @@ _FLAGS: Final = {
     "consolidate_segments": "CONSOLIDATE_SEGMENTS",
     "expedited_requeue": "EXPEDITED_REQUEUE",
     "step_manager": "STEPMGR_ENABLED",
+    "external": "EXTERNAL_JOB",
 }
 _GRES_FLAGS: Final = {"enforce-binding": "GRES_BINDING_ENFORCED", "disable-binding": "GRES_BINDING_DISABLED"}
 _SHARED: Final = {"exclusive": "none", "user": "user", "mcs": "mcs", "topo": "topo", "none": "none"}
@@ -70,13 +71,15 @@ _MEM_BIND: Final = {
 
 def request(spec: JobSpec, *, uid: int, gid: int) -> Body:
     """Return the whole body of the submission of a job of `uid`."""
-    return {"script": spec.script.decode(), "job": description(spec, uid=uid, gid=gid)}
+    script = {"script": spec.script.decode()} if spec.script else {}
+    return {**script, "job": description(spec, uid=uid, gid=gid)}
 
 
 def het_request(specs: Sequence[JobSpec], *, uid: int, gid: int) -> Body:
     """Return the whole body of the submission of a heterogeneous job; the script is its leader's."""
     jobs = [description(spec, uid=uid, gid=gid) for spec in specs]
-    return {"script": specs[0].script.decode(), "jobs": jobs}
+    script = {"script": specs[0].script.decode()} if specs[0].script else {}
+    return {**script, "jobs": jobs}
 
 
 def description(spec: JobSpec, *, uid: int, gid: int) -> Body:

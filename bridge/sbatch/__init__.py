@@ -7,9 +7,10 @@ slurmctld can know (does the partition exist, do the nodes fit) does not belong 
 
 from __future__ import annotations
 
+from bridge.sbatch.attachments import FileWanted
 from bridge.sbatch.context import Origin, ParsedScript, SubmitContext
 from bridge.sbatch.hints import Hint, hints
 from bridge.sbatch.parse import parse
 from bridge.sbatch.site import SiteOption
 
-__all__ = ["Hint", "Origin", "ParsedScript", "SiteOption", "SubmitContext", "hints", "parse"]
+__all__ = ["FileWanted", "Hint", "Origin", "ParsedScript", "SiteOption", "SubmitContext", "hints", "parse"]

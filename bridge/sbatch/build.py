@@ -26,6 +26,7 @@ _AS_THEY_ARE: Final = (
     *("time_min_min", "tres_bind", "tres_freq", "tres_per_task", "use_min_nodes"),
     *("wait_all_nodes", "wckey", "extra", "segment_size", "spread_segments", "consolidate_segments"),
     *("reserve_ports", "expedited_requeue", "kill_on_invalid_dependency", "step_manager", "oom_kill_step"),
+    "external",
     *("memory_update_margin_percent", "memory_update_delay_min", "container_type", "selinux_context"),
 )
 """Fields that a draft and a JobSpec call alike."""
@@ -119,6 +120,8 @@ def _joined(licenses: str | None, resources: str | None) -> str | None:
 def _name(draft: Draft, context: SubmitContext) -> str:
     if draft.name is not None:
         return draft.name
+    if draft.external:
+        return "external"
     if draft.wrap is not None:
         return "wrap"
     return (context.file_name or "sbatch").rpartition("/")[2]

@@ -36,8 +36,8 @@ class CommandLine:
 
     @property
     def wraps(self) -> bool:
-        """Whether a command stands in place of a script."""
-        return "wrap" in self.said
+        """Whether there is no script: a command stands in its place, or nothing is to be run."""
+        return bool(self.said & {"wrap", "external"})
 
     @property
     def script_name(self) -> str | None:
@@ -78,7 +78,7 @@ def read_command_line(arguments: Sequence[str], options: tuple[SiteOption, ...] 
     if mine and mine[-1] == "--":
         mine = mine[:-1]
     rest = arguments[at:]
-    takes_script = bool(rest) and all(name != "wrap" for name, _ in found)
+    takes_script = bool(rest) and all(name not in ("wrap", "external") for name, _ in found)
     return CommandLine(
         options=tuple(mine),
         script=rest[0] if takes_script else None,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from bridge.job import JobSpec
-from bridge.sbatch import build, layout
+from bridge.sbatch import attachments, build, layout
 from bridge.sbatch.context import Origin, SubmitContext
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.environment import Surroundings
@@ -124,7 +124,7 @@ class Components:
         spec = build.build(
             draft,
             self._context,
-            script=b"" if group else self._script,
+            script=b"" if group else attachments.with_burst_buffer(self._script, draft),
             argv=argv,
             environment=lambda nodes: self._surroundings.component(draft, hint=hint, nodes=nodes),
         )

@@ -38,7 +38,7 @@ def signal(draft: Draft, option: Option, text: str | None) -> None:
 
 def nice(draft: Draft, option: Option, text: str | None) -> None:
     """Lower the priority."""
-    value = strtol(text)[0] if text is not None else 100
+    value = strtol(text)[0] if text else 100
     if abs(value) > _NICE_LIMIT:
         raise bad_option(f"Invalid --nice value, out of range (+/- {_NICE_LIMIT})", option=option.key)
     draft.nice = int32(value)
@@ -98,7 +98,7 @@ def _bad_intervals(text: str) -> list[str]:
     def valid(token: str) -> bool:
         word = lower(token)
         after = [word.partition(f"{kind}=")[2] for kind in ("energy", "task", "filesystem", "network")]
-        return any(strtol(part)[1] != part and strtol(part)[0] != -1 for part in (token, *after))
+        return any(strtol(part)[1] != part and int32(strtol(part)[0]) != -1 for part in (token, *after))
 
     return [token for token in tokens(text, ",") if not valid(token)]
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from bridge.sbatch import attachments
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.gres import SHARED
@@ -191,9 +192,10 @@ def _cpus_per_gpu(draft: Draft) -> None:
 
 
 def _node_files(draft: Draft) -> None:
-    for option, value in (("nodelist", draft.nodelist), ("exclude", draft.exclude)):
-        if "/" in (value or ""):
-            raise Unsupported(option, f"{value} names a file, which can't be read here; list the nodes")
+    if "/" in (draft.nodelist or ""):
+        draft.nodelist = attachments.node_list(draft, draft.nodelist or "", option="nodelist")
+    if "/" in (draft.exclude or ""):
+        draft.exclude = attachments.node_list(draft, draft.exclude or "", option="exclude")
 
 
 def _arbitrary(draft: Draft) -> None:

@@ -35,6 +35,8 @@ class SubmitContext:
     """Options of the site's SPANK plugins."""
     limits: Mapping[str, int] | None = None
     """Soft limits of the caller's process by Slurm's names (``NOFILE``), -1 unlimited; None = not known."""
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    """What is in files that options name, by the path as it was written; None = it can't be read."""
     cluster: str | None = None
     """Slurm's name of the cluster, for ``--clusters``; None = not known."""
 

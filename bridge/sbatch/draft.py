@@ -8,6 +8,7 @@ directive counts as command line).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
@@ -30,6 +31,7 @@ class Draft:
     batch_features: str | None = None
     begin: datetime | None = None
     burst_buffer: str | None = None
+    burst_buffer_file: str | None = None
     chdir: str | None = None
     cluster_features: str | None = None
     clusters: str | None = None
@@ -52,7 +54,9 @@ class Draft:
     distribution: str | None = None
     exclude: str | None = None
     export: str | None = None
+    export_file: str | None = None
     expedited_requeue: bool = False
+    external: bool = False
     extra: str | None = None
     extra_node_info: bool = False
     features: str | None = None
@@ -153,6 +157,8 @@ class Draft:
     planesize: str = ""
     """The caller's SLURM_DIST_PLANESIZE."""
     now: datetime | None = None
+    files: Mapping[str, bytes | None] = field(default_factory=dict)
+    """What is in files that options name, by the path as it was written; None = it can't be read."""
 
     def reset(self, key: str) -> None:
         """Forget an option: its fields go back to "not said"."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bridge.sbatch import layout, limits, site
+from bridge.sbatch import attachments, layout, limits, site
 from bridge.sbatch.context import SubmitContext
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.draft import Draft
@@ -57,6 +57,8 @@ class Surroundings:
         nodes
             The node list as it is sent (for an arbitrary distribution).
         """
+        if draft.export_file is not None:  # sbatch forgets its own environment for the file's
+            self._own = {}
         own = self._own
         own |= _submission(draft, self._context)
         own |= site.of_job(draft.site)
@@ -129,14 +131,17 @@ def _said(draft: Draft) -> dict[str, str]:
 
 def _exported(draft: Draft, own: dict[str, str]) -> tuple[dict[str, str], bool]:
     """Apply ``--export``; also return whether the login environment is loaded on the node."""
+    listed = {} if draft.export_file is None else attachments.variables(draft, draft.export_file)
+    if draft.export is None and draft.export_file is not None:
+        return _of_slurm(own), False
     if _all(draft.export):
-        return dict(own), False
+        return listed | own, False
     match lower(draft.export or ""):
         case "nil":
             return _of_slurm(own), False
         case "none":
             return _of_slurm(own), True
-    job: dict[str, str] = {}
+    job: dict[str, str] = listed
     for token in quoted_tokens(draft.export or ""):
         name, equals, value = token.partition("=")
         if lower(token) == "all":

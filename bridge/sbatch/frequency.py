@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from bridge.sbatch.ctext import lower
-from bridge.sbatch.integers import strtol
+from bridge.sbatch.integers import strtoul
 from bridge.sbatch.refusal import Refusal, bad_option
 
 _GOVERNORS: Final = (
@@ -92,7 +92,7 @@ def _frequency(text: str) -> int:
     for start, level in _LEVELS:
         if word.startswith(start):
             return _LEVEL_BASE + level
-    value, rest = strtol(text)
+    value, rest = strtoul(text)
     if rest:
         raise _complaint(f'unrecognized --cpu-freq argument "{text}"')
     if value % 2**32 == 0:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from bridge.sbatch import conduct, dates, memory, placement, times
+from bridge.sbatch import attachments, conduct, dates, memory, placement, times
 from bridge.sbatch.ctext import lower
 from bridge.sbatch.draft import Draft
 from bridge.sbatch.integers import count
@@ -77,6 +77,10 @@ def _file(draft: Draft, option: Option, text: str | None) -> None:
     setattr(draft, option.into[0], "/dev/null" if lower(text or "") == "none" else text)
 
 
+def _nodefile(draft: Draft, option: Option, text: str | None) -> None:
+    draft.nodelist = attachments.node_list(draft, text or "", option=option.key)
+
+
 def _site(draft: Draft, option: Option, text: str | None) -> None:
     draft.site[option.into[0]] = text
 
@@ -123,6 +127,7 @@ GRAMMARS: Final[Mapping[str, tuple[Grammar, str]]] = MappingProxyType(
         "nice": (conduct.nice, "an integer"),
         "no-kill": (conduct.no_kill, "nothing, or `off`"),
         "no-requeue": (conduct.no_requeue, "no value"),
+        "nodefile": (_nodefile, "a file; one or more names a line"),
         "nodes": (placement.nodes_wanted, "`N`, `MIN-MAX`, `N,N,...` or `MIN-MAX:STEP`"),
         "oom-kill": (conduct.oom_kill, "nothing, `0` or `1`"),
         "open-mode": (conduct.open_mode, "`append` or `truncate`; the first letter counts"),

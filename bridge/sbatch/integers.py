@@ -13,6 +13,7 @@ from bridge.sbatch.refusal import bad_number
 
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
+ULONG_MAX: Final = 2**64 - 1
 LONG_MIN: Final = -(2**63)
 _NO_VAL16: Final = 0xFFFE
 _LONG = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
@@ -37,6 +38,19 @@ def strtol(text: str) -> tuple[int, str]:
     if len(significant) > _DIGITS_OF_A_LONG:
         return (LONG_MIN if digits[0] == "-" else LONG_MAX), rest
     return max(LONG_MIN, min(LONG_MAX, int(digits))), rest
+
+
+def strtoul(text: str) -> tuple[int, str]:
+    """Read as `strtol` an unsigned number: clamped to 2**64 - 1, a negative one wraps."""
+    match = _LONG.match(text)
+    if match is None:
+        return 0, text
+    digits = match.group(1)
+    significant = digits.lstrip("+-").lstrip("0")[: _DIGITS_OF_A_LONG + 2]
+    value = int(significant or 0)
+    if value > ULONG_MAX:
+        return ULONG_MAX, text[match.end() :]
+    return (-value if digits[0] == "-" else value) % (ULONG_MAX + 1), text[match.end() :]
 
 
 def any_base(text: str) -> int:

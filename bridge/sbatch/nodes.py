@@ -83,8 +83,8 @@ def _size_list(text: str) -> NodeCount:
         if rest or value >= MOST_SIZES or value < 0:
             raise _not_a_count(token)
     sizes = _stepped(text) if ":" in text else _listed(text)
-    if not sizes:
-        raise _not_a_count(text)
+    if not sizes:  # no size at all: sbatch complains about the count later
+        return NodeCount(-1, -1, "")
     ordered = sorted(sizes)
     return NodeCount(ordered[0], ordered[-1], ranges(ordered))
 
@@ -92,8 +92,10 @@ def _size_list(text: str) -> NodeCount:
 def _stepped(text: str) -> set[int]:
     match = _STEP.fullmatch(text)
     first, last, step = (int(group) for group in match.groups()) if match else (0, 0, 0)
+    if step <= 0 or last < first:
+        raise _not_a_count(text)
     # The last size itself is never taken (bitfmt2int of src/common/bitstring.c).
-    return set(range(first, last, step)) if step > 0 else set()
+    return set(range(first, last, step))
 
 
 def _listed(text: str) -> set[int]:

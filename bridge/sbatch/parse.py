@@ -8,7 +8,7 @@ earlier ones; then the draft is settled and built (`bridge.sbatch.components`). 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -17,12 +17,13 @@ from bridge.sbatch import body
 from bridge.sbatch.components import Components
 from bridge.sbatch.context import ClientOptions, ParsedScript, SubmitContext
 from bridge.sbatch.draft import Draft
-from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported
+from bridge.sbatch.refusal import BAD_REQUEST, Refusal, Unsupported, bad_number
 from bridge.sbatch.say import Speaker
 from bridge.sbatch.scan import Word
 from bridge.sbatch.site import getopt
 
 _PREFIX: Final = re.compile(r"^sbatch: (?:error: |fatal: |warning: )?")
+_NO_ERRORS: Final = 2
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -52,13 +53,18 @@ def parse(
 
     Raises
     ------
+    FileWanted
+        An option names a file that the context has not looked for.
     ScriptError
         sbatch would refuse before sending, or an option can't be carried. ``details``: ``errors`` (a list
         of ``line``, ``column``, ``option``, ``message``), ``slurm_words`` (what sbatch prints),
         ``exit_code`` (what it exits with).
     """
     draft = Draft(
-        work_dir=context.work_dir, planesize=variables.get("SLURM_DIST_PLANESIZE", ""), now=context.now
+        work_dir=context.work_dir,
+        planesize=variables.get("SLURM_DIST_PLANESIZE", ""),
+        now=context.now,
+        files=context.files,
     )
     speaker = Speaker(draft, getopt(context.site_options))
     try:
@@ -84,7 +90,9 @@ def _parse(
     end = speaker.first_pass(flat)
     if end < len(flat):
         raise Refusal(f"sbatch: error: Unable to open file {flat[end].text}", exit_code=BAD_REQUEST)
-    if draft.wrap is None:
+    if draft.external:
+        _check_external(draft, script, argv)
+    elif draft.wrap is None:
         body.check(script)
     elif script or argv:
         raise _with_wrap()
@@ -98,6 +106,13 @@ def _parse(
         warnings=tuple(map(_sentence, draft.warnings)),
         client=_client(draft),
     )
+
+
+def _check_external(draft: Draft, script: bytes, argv: tuple[str, ...]) -> None:
+    if draft.wrap is not None:
+        raise bad_number("--wrap option not permitted with --external option", "external")
+    if script or argv:
+        raise bad_number("Script arguments not permitted with --external option", "external")
 
 
 def _with_wrap() -> Refusal:
@@ -124,7 +139,7 @@ def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
     if refusal.option is None and len(said) == 1:
         refusal.option = said[0]
     line, column, written = speaker.place(refusal)
-    words = "\n".join((*speaker.draft.warnings, *refusal.words))
+    words = "\n".join(_shown((*speaker.draft.warnings, *refusal.words), speaker.draft))
     reason = " ".join(map(_sentence, refusal.words))
     where = f"line {line}, column {column}: " if line is not None else ""
     about = f"{written}: " if written and written not in reason else ""
@@ -134,6 +149,17 @@ def _script_error(refusal: Refusal, speaker: Speaker) -> ScriptError:
         slurm_words=None if isinstance(refusal, Unsupported) else words,
         exit_code=refusal.exit_code,
     )
+
+
+def _shown(words: tuple[str, ...], draft: Draft) -> Iterator[str]:
+    """Yield what sbatch prints: ``-QQ`` keeps its errors back, ``-QQQ`` its last words too."""
+    hushed = draft.quiet - draft.verbose
+    for line in words:
+        if hushed >= _NO_ERRORS and line.startswith("sbatch: error: "):
+            continue
+        if hushed > _NO_ERRORS and line.startswith("sbatch: fatal: "):
+            continue
+        yield line
 
 
 def _sentence(line: str) -> str:

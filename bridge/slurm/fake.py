@@ -130,7 +130,7 @@ class FakeSlurm(FakeControl):
 
     def _accept(self, spec: JobSpec, user: str, *, leader: bool = True) -> FakeJob:
         uid = self.uid_of(user)
-        if leader and not spec.script:
+        if leader and not spec.script and not spec.external:
             raise SlurmRefused("Batch job script not supplied", errno=Errno.SCRIPT_MISSING)
         sentence = self.policy(spec, user) if self.policy else None
         if sentence:

@@ -57,6 +57,8 @@ class Cluster:
     """Ways in use now: ``native``, ``rest``, ``commands``."""
     rest_version: str | None = None
     """``v0.0.45``, the newest that slurmrestd offers and we speak."""
+    gres_types: frozenset[str] | None = None
+    """Kinds of generic resources that it has (GresTypes); None = not known now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

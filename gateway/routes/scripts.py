@@ -21,7 +21,7 @@ async def lint_script(request: Request, caller: Looker, submission: Asked) -> Li
 
     A script that sbatch would refuse is answered with the problem that its submission would get.
     """
-    parsed = _parts(request).preview.reader.read(submission, user=caller.user)
+    parsed = await _parts(request).preview.reader.read(submission, user=caller.user)
     return lint_of(parsed, hints(submission.script, parsed))
 
 

@@ -140,7 +140,7 @@ class Submitter:
             holder = await self.store.read(partial(intents.by_key, user=user, key=key))
             if holder is not None:
                 return await self._repeated(holder, submission)
-        parsed = self.reader.read(submission, user=user)
+        parsed = await self.reader.read(submission, user=user)
         if parsed.client.test_only:
             raise InputError(
                 "--test-only submits nothing: POST the same to /v1/jobs:test", option="test-only"

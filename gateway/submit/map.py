@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -40,11 +40,14 @@ class Submission:
     submit_host: str | None = None
     limits: Mapping[str, int] | None = None
     """Soft limits of the caller's process; -1 is unlimited."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What is in files that options name, by the path as it was written."""
 
     @property
     def fingerprint(self) -> str:
         """sha256 of all of it: equal for equal requests."""
-        parts = asdict(self) | {"script": self.script.hex()}
+        files = {path: content.hex() for path, content in self.files.items()}
+        parts = asdict(self) | {"script": self.script.hex(), "files": files}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -58,6 +61,8 @@ class Place:
     host: str
     site_options: tuple[SiteOption, ...] = ()
     """Options of the site's SPANK plugins."""
+    gres_types: Callable[[], frozenset[str] | None] = lambda: None
+    """Kinds of generic resources of the cluster; None = not known, and slurmctld judges their names."""
     login_limits: Mapping[str, int] | None = None
     """Soft limits of a login, for requests that bring none; None = the node's own hold."""
 
@@ -83,6 +88,7 @@ def from_json(body: SubmitJob) -> Submission:
             name=body.name,
             file_name=body.file_name,
             submit_host=body.submit_host,
+            files=body.files,
             limits=None if body.limits is None else {str(name): value for name, value in body.limits.items()},
         )
     )
@@ -124,6 +130,11 @@ def words(submission: Submission) -> tuple[str, ...]:
     return (*submission.arguments, *fields)
 
 
+def with_file(known: SubmitContext, path: str, content: bytes | None) -> SubmitContext:
+    """Add what is in a file that an option names; None = it can't be read."""
+    return replace(known, files={**known.files, path: content})
+
+
 def context(submission: Submission, *, user: str, place: Place, now: datetime) -> SubmitContext:
     """Return what sbatch would read from its process, for a fresh login of `user`."""
     home = f"{place.homes_dir}/{user}"
@@ -134,6 +145,7 @@ def context(submission: Submission, *, user: str, place: Place, now: datetime) -
         host=submission.submit_host or place.host,
         limits=place.login_limits if submission.limits is None else submission.limits,
         cluster=place.cluster(),
+        gres_types=place.gres_types(),
         site_options=place.site_options,
         now=now,
         environment=submission.environment,
@@ -145,6 +157,7 @@ def context(submission: Submission, *, user: str, place: Place, now: datetime) -
             "PATH": LOGIN_PATH,
         },
         file_name=submission.file_name,
+        files=submission.files,
     )
 
 

@@ -58,7 +58,7 @@ class Preview:
         Unavailable
             slurmctld doesn't answer.
         """
-        parsed = self.reader.read(submission, user=user)
+        parsed = await self.reader.read(submission, user=user)
         parsed, decisions = await judge_script(self._directory, parsed, user=user)
         if caller is not None:
             within_limits(caller, parsed, decisions)

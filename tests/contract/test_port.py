@@ -342,3 +342,9 @@ def test_a_token_that_slurm_did_not_give_is_nobodys(scene: Scene) -> None:
     for token in ("", "a.b.c", "x" * 10_000):
         with pytest.raises(Unauthenticated):
             scene.slurm.user_of_token(token)
+
+
+def test_slurm_s_own_commands_run_for_a_user(scene: Scene) -> None:
+    said = scene.slurm.command(["squeue", "--version"], user=scene.user, variables={"SQUEUE_SORT": "i"})
+    assert said.exit_code == 0
+    assert b"26.05" in said.stdout

@@ -148,6 +148,7 @@ CASES: Final[dict[str, Case]] = {
         "--mem-update=10@5",
     ),
     "step manager": ({"step_manager": True}, "--stepmgr"),
+    "no script": ({"external": True, "script": b"", "name": "external"}, "--external"),
     "distribution": ({"distribution": "cyclic", "ntasks": 4}, "-m cyclic -n4"),
 }
 

@@ -7,6 +7,7 @@ import os
 import resource
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Any, Final
 
 from bridge.sbatch.command_line import CommandLine
@@ -21,8 +22,10 @@ LIMITS: Final = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "RSS", "NPROC", "NOFIL
 """Names of Slurm's limits, setrlimit's without RLIMIT_."""
 
 
-def body(script: bytes, line: CommandLine, *, limits: dict[str, int], folder: str) -> dict[str, Any]:
-    """Return the JSON of a submission."""
+def body(
+    script: bytes, line: CommandLine, *, limits: dict[str, int], folder: str, files: Mapping[str, bytes]
+) -> dict[str, Any]:
+    """Return the JSON of a submission; `files` are those that options name and that are here."""
     found: dict[str, Any] = {
         "script_base64": base64.b64encode(script).decode("ascii"),
         "options": list(line.options),
@@ -34,8 +37,8 @@ def body(script: bytes, line: CommandLine, *, limits: dict[str, int], folder: st
     }
     if line.script_name is not None:
         found["file_name"] = line.script_name
-    if contents := files(line):
-        found["files"] = contents
+    if files:
+        found["files"] = {path: base64.b64encode(content).decode("ascii") for path, content in files.items()}
     return found
 
 
@@ -65,19 +68,6 @@ def limits() -> dict[str, int]:
         number = getattr(resource, f"RLIMIT_{name}", None)
         if number is not None:
             found[name] = resource.getrlimit(number)[0]
-    return found
-
-
-def files(line: CommandLine) -> dict[str, str]:
-    """Return the contents of the files that options name and that are here, in base64."""
-    found: dict[str, str] = {}
-    for name, value in line.values:
-        if name in ("bbf", "nodefile", "export-file") and value:
-            try:
-                with open(value, "rb") as file:  # noqa: PTH123 - a path as it was written
-                    found[value] = base64.b64encode(file.read()).decode("ascii")
-            except OSError:
-                continue  # maybe there on the cluster
     return found
 
 

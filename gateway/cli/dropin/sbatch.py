@@ -15,11 +15,12 @@ import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bridge.errors import InputError, ScriptError, SluiceError, SlurmRefused, Unavailable
 from bridge.sbatch import ParsedScript, SiteOption, SubmitContext, parse
 from bridge.sbatch.command_line import CommandLine, read_command_line
+from bridge.sbatch.context import ClientOptions
 from bridge.sbatch.getopt import Argument
 from gateway.cli.client import Gateway
 from gateway.cli.dropin import command, request, wait
@@ -60,20 +61,21 @@ def _run(gateway: Gateway, arguments: tuple[str, ...]) -> int:
     if asked := _ASKS_ABOUT_IT & line.said:
         return command.run(gateway, "sbatch", [f"--{min(asked)}"])
     script = b"" if line.wraps else _script(line)
+    files = _Files()
     try:
-        parsed = _parse(script, line, options)
+        parsed = _parse(script, line, options, files)
     except ScriptError:
         if options or not (options := _site_options(gateway)):
             raise
-        parsed = _parse(script, line, options)
-    return _submit(gateway, script, line, parsed)
-
-
-def _submit(gateway: Gateway, script: bytes, line: CommandLine, parsed: ParsedScript) -> int:
+        parsed = _parse(script, line, options, files)
     client = parsed.client
-    body = request.body(script, line, limits=request.limits(), folder=_folder())
+    body = request.body(script, line, limits=request.limits(), folder=_folder(), files=files.here())
     if client.test_only:
         return _tell(gateway.test_job(body))
+    return _submit(gateway, body, client)
+
+
+def _submit(gateway: Gateway, body: dict[str, Any], client: ClientOptions) -> int:
     job = gateway.submit_job(body, idempotency_key=uuid.uuid4().hex)
     for message in job.messages:
         sys.stderr.write(f"{message if message.startswith('sbatch: ') else 'sbatch: ' + message}\n")
@@ -86,7 +88,7 @@ def _submit(gateway: Gateway, script: bytes, line: CommandLine, parsed: ParsedSc
     return wait.exit_status(gateway, job) if client.wait else 0
 
 
-def _parse(script: bytes, line: CommandLine, options: tuple[SiteOption, ...]) -> ParsedScript:
+def _parse(script: bytes, line: CommandLine, options: tuple[SiteOption, ...], files: _Files) -> ParsedScript:
     context = SubmitContext(
         user="",
         home=os.environ.get("HOME", "/"),
@@ -96,6 +98,7 @@ def _parse(script: bytes, line: CommandLine, options: tuple[SiteOption, ...]) ->
         environment=dict(os.environ),
         file_name=line.script_name,
         site_options=options,
+        files=files,
     )
     return parse(script, arguments=line.options, argv=line.argv, variables=os.environ, context=context)
 
@@ -114,6 +117,24 @@ def _folder() -> str:
     real = Path.cwd()
     named = Path(os.environ.get("PWD", ""))
     return str(named if named.is_absolute() and named.exists() and named.samefile(real) else real)
+
+
+class _Files(dict[str, bytes | None]):
+    """Files that options name, read here when they are asked for."""
+
+    def __contains__(self, path: object) -> bool:
+        return True
+
+    def __missing__(self, path: str) -> bytes | None:
+        try:
+            self[path] = Path(path).read_bytes()
+        except OSError:
+            self[path] = None
+        return self[path]
+
+    def here(self) -> dict[str, bytes]:
+        """Return those that were read."""
+        return {path: found for path, found in self.items() if found is not None}
 
 
 def _site_options(gateway: Gateway) -> tuple[SiteOption, ...]:

@@ -66,6 +66,11 @@ class SubmitJob(BaseModel):
     submit_host: Text | None = Field(
         default=None, description="`SLURM_SUBMIT_HOST`; the gateway's host by default."
     )
+    files: dict[Text, Base64Bytes] = Field(
+        default_factory=dict,
+        description="Contents in base64 of files that options name (`--nodefile`, `--bbf`, `--export-file`), "
+        "by the path as it is written; others are read on the cluster, as the user, from `work_dir`.",
+    )
     limits: dict[LimitName, int] | None = Field(
         default=None,
         description="Soft limits of the submitting process (`NOFILE`: 1024; -1 is unlimited), as sbatch "

@@ -104,3 +104,19 @@ def test_the_site_s_options_are_listed(world: WorldMaker) -> None:
             assert answer.json() == {"items": []}
 
     asyncio.run(story())
+
+
+def test_a_file_that_an_option_names_comes_with_the_request_or_is_read_as_the_user(world: WorldMaker) -> None:
+    async def story() -> None:
+        async with world() as w:
+            w.files.files["/home/ada/hosts"] = ("ada", b"gpu1\n")
+            w.files.files["/home/bela/secret"] = ("bela", b"gpu2\n")
+            body = {"script": "#!/bin/sh\n", "options": ["-F", "hosts"]}
+            assert (await w.ada.post("/v1/jobs", json=body)).status_code == 201
+            given = {**body, "files": {"hosts": base64.b64encode(b"gpu2\n").decode()}}
+            assert (await w.ada.post("/v1/jobs", json=given)).status_code == 201
+            assert [job.spec.nodelist for job in w.slurm.records] == ["gpu1", "gpu2"]
+            other = {**body, "options": ["-F", "/home/bela/secret"]}
+            problem(await w.ada.post("/v1/jobs", json=other), 422, "invalid-script")
+
+    asyncio.run(story())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bridge.errors import ScriptError
-from bridge.sbatch import ParsedScript, parse
+from bridge.sbatch import FileWanted, ParsedScript, parse
 from tests.unit.sbatch.description import LOGIN, context_of
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -82,11 +82,6 @@ def test_a_combination_is_placed_where_one_of_its_options_stands() -> None:
 @pytest.mark.parametrize(
     ("line", "option"),
     [
-        ("#SBATCH --bbf=/etc/passwd", "bbf"),
-        ("#SBATCH --export-file=/etc/passwd", "export-file"),
-        ("#SBATCH -F /etc/passwd", "nodefile"),
-        ("#SBATCH -w ./hosts", "nodelist"),
-        ("#SBATCH --external", "external"),
         ("#SBATCH --propagate=STACK,NOFILE --autocomplete=x", "autocomplete"),
     ],
 )
@@ -162,6 +157,83 @@ def test_begin_is_read_in_the_cluster_s_zone() -> None:
 def test_only_this_cluster_is_served() -> None:
     assert read("#SBATCH -M here", cluster="here").spec.clusters is None
     assert read("#SBATCH -M a,b", cluster="here").spec.clusters == "a,b"
+
+
+def test_an_external_job_has_no_script() -> None:
+    spec = parse(b"", arguments=["--external", "-n2"], context=context_of(None, now=NOW)).spec
+    assert (spec.external, spec.script, spec.name, spec.ntasks) == (True, b"", "external", 2)
+    for words, script in ((["--external"], b"#!/bin/sh\n"), (["--external", "--wrap=x"], b"")):
+        with pytest.raises(ScriptError, match="not permitted with --external option"):
+            parse(script, arguments=words, context=context_of(None, now=NOW))
+
+
+FILES = {
+    "nodes": b"# all\ngpu2 gpu1\n\ngpu1,gpu3 # again\n",
+    "./nodes": b"gpu[1-2]\n",
+    "none": b"# none\n",
+    "gone": None,
+    "bb": b"#BB_LUA pool=a\n#BB two",
+    "variables": b"A=1\0B=two words\0C\0=x\0D=",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "nodes"),
+    [
+        ("-F nodes -n3", "gpu[1-3]"),
+        ("-w gpu9 --nodefile=nodes -n3", "gpu[1-3]"),
+        ("-F nodes -w gpu9", "gpu9"),
+        ("-w ./nodes -n2", "gpu[1-2]"),
+    ],
+)
+def test_nodes_are_read_from_a_file(line: str, nodes: str) -> None:
+    assert read(f"#SBATCH {line}", files=FILES).spec.nodelist == nodes
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("-F none", 255, "Hostlist is empty!\nsbatch: error: Invalid --nodefile node file"),
+        (
+            "-F gone",
+            255,
+            "error opening file gone, No such file or directory\nsbatch: error: Invalid --nodefile",
+        ),
+        ("--bbf=gone", 1, "Invalid --bbf specification"),
+        ("--bbf=bb --bb=x", 1, "Cannot specify both --burst-buffer and --bbf"),
+        ("--export-file=gone", 1, "Could not open user environment file gone"),
+    ],
+)
+def test_files_that_are_none_are_refused_as_by_sbatch(line: str, code: int, words: str) -> None:
+    error = refused(f"#SBATCH {line}", files=FILES)
+    assert error.details["exit_code"] == code
+    assert words in str(error.details["slurm_words"])
+
+
+def test_lines_of_a_burst_buffer_come_behind_the_script_s_first() -> None:
+    script = read("#SBATCH --bbf=bb", files=FILES).spec.script
+    assert script.startswith(b"#!/bin/bash\n#BB_LUA pool=a\n#BB two\n#SBATCH --bbf=bb\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "variables"),
+    [
+        ("", {}),
+        ("--export=ALL", {"A": "1", "B": "two words", "D": ""}),
+        ("--export=Q=1,MINE", {"A": "1", "B": "two words", "D": "", "Q": "1"}),
+        ("--export=NONE", {}),
+    ],
+)
+def test_an_export_file_stands_for_the_environment(line: str, variables: dict[str, str]) -> None:
+    spec = read(f"#SBATCH --export-file=variables {line}", files=FILES, environment={"MINE": "x"}).spec
+    of_slurm = ("SLURM", "OMPI", "PRTE", "HYDRA", "I_MPI")
+    assert {name: v for name, v in spec.environment.items() if not name.startswith(of_slurm)} == variables
+
+
+def test_a_file_that_nobody_looked_for_is_asked_for() -> None:
+    with pytest.raises(FileWanted) as wanted:
+        read("#SBATCH -F hosts")
+    assert wanted.value.path == "hosts"
 
 
 LIMITS = {"NOFILE": 1024, "CORE": 0, "STACK": -1}
