@@ -23,6 +23,8 @@ from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import AccountingRow
 
 _CHUNK: Final = 256 * 1024
+_BELIEVED_S: Final = 60.0
+_ROOT_ONLY: Final = re.compile(r"^PartitionName=(\S+) .*\bRootOnly=YES", re.MULTILINE)
 _GRES_TYPES: Final = re.compile(r"^GresTypes\s*=\s*(\S+)", re.MULTILINE)
 _ENVIRONMENT: Final = {
     "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin",
@@ -46,6 +48,7 @@ class Commands:
     def __init__(self, *, stream_s: float = 120.0, deadline_s: float = 15.0) -> None:
         self._stream_s = stream_s
         self._deadline_s = deadline_s
+        self._root_only: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
 
     def accounting(self, *, start: datetime, end: datetime) -> Iterator[AccountingRow]:
         """Stream all rows that were eligible, pending or running in [start, end)."""
@@ -63,6 +66,15 @@ class Commands:
             return None
         found = _GRES_TYPES.search(said)
         return None if found is None else frozenset(found[1].split(",")) - {"(null)"}
+
+    def root_only_partitions(self) -> frozenset[str]:
+        """Return the partitions that root alone may use, as of a minute ago at most."""
+        until, known = self._root_only
+        if time.monotonic() >= until:
+            said = self._run(["scontrol", "-o", "show", "partition"], part="slurmctld")
+            known = frozenset(_ROOT_ONLY.findall(said))
+            self._root_only = (time.monotonic() + _BELIEVED_S, known)
+        return known
 
     def clear_preempt(self, qos: str) -> None:
         """Take every QOS from a QOS's preempt list; slurmrestd ignores an empty list."""

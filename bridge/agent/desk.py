@@ -20,10 +20,12 @@ from bridge.agent.carriage import Way, require_rest, ways
 from bridge.agent.commands import Commands
 from bridge.agent.control import Control
 from bridge.agent.native_calls import NativeCalls
+from bridge.agent.part_health import ask_all
+from bridge.agent.privilege import as_ordinary
 from bridge.agent.rest import Rest
 from bridge.agent.rest_accounting import RestAccounting
 from bridge.agent.user_commands import UserCommands
-from bridge.errors import NotFound, SluiceError, SlurmRefused, Unavailable, Unsupported
+from bridge.errors import NotFound, SlurmRefused, Unavailable, Unsupported
 from bridge.job import AccountingRow, JobSpec
 from bridge.slurm.codec import encode
 from bridge.slurm.errnos import QUEUED, Errno
@@ -96,24 +98,12 @@ class Desk:
             "slurmrestd": lambda: self._rest.alive(self._health_s),
             "native": self._check_native,
         }
-        asked = {part: self._asking.submit(check) for part, check in checks.items()}
-        found = []
-        for part, answer in asked.items():
-            try:
-                detail = answer.result(timeout=self._health_s + 1)
-            except SluiceError as error:
-                found.append(PartHealth(part=part, healthy=False, detail=error.message))
-            except TimeoutError:
-                sentence = f"no answer within {self._health_s:g} s"
-                found.append(PartHealth(part=part, healthy=False, detail=sentence))
-            else:
-                words = detail if isinstance(detail, str) else ""
-                found.append(PartHealth(part=part, healthy=True, detail=words))
-        return tuple(found)
+        return ask_all(self._asking, checks, self._health_s)
 
     def submit(self, spec: JobSpec, *, user: str, way: Way | None = None) -> Submitted:
         """Submit by the preferred way that carries the job, or by `way` (tests compare both)."""
         uid, gid = ids_of(user)
+        spec = self._ordinary(spec)
         possible = [each for each in ways(spec) if self._native or each is not Way.NATIVE]
         if way is not None:
             possible = [each for each in possible if each is way]
@@ -131,6 +121,9 @@ class Desk:
                 _log.warning("native way is out, the job goes by slurmrestd", reason=error.message)
         raise AssertionError("the last way either returned or raised")
 
+    def _ordinary(self, spec: JobSpec) -> JobSpec:
+        return as_ordinary(spec, self._commands.root_only_partitions)
+
     def _submit_by(self, way: Way, spec: JobSpec, *, uid: int, gid: int) -> Submitted:
         if way is Way.NATIVE and self._native is not None:
             return self._native.submit(spec, uid=uid, gid=gid)
@@ -142,6 +135,7 @@ class Desk:
     def submit_het(self, specs: Sequence[JobSpec], *, user: str) -> Submitted:
         """Submit the components of one heterogeneous job; pyslurm has no such call."""
         uid, gid = ids_of(user)
+        specs = [self._ordinary(spec) for spec in specs]
         require_rest(specs)
         try:
             return self._posted(rest_job.het_request(specs, uid=uid, gid=gid))
@@ -173,6 +167,7 @@ class Desk:
     def forecast(self, spec: JobSpec, *, user: str) -> Forecast:
         """Judge a job without making it."""
         uid, gid = ids_of(user)
+        spec = self._ordinary(spec)
         if self._native is None:
             raise Unsupported("this agent runs without libslurm, so that it can't ask when a job would start")
         try:

@@ -37,7 +37,7 @@ typedef struct {
     char *cpus_per_tres, *mem_per_tres, *wckey;
     uint16_t contiguous, cpus_per_task, ntasks_per_node, ntasks_per_tres, pn_min_cpus, shared;
     uint16_t sockets_per_node, cores_per_socket, threads_per_core;
-    uint32_t priority, time_min;
+    uint32_t priority, time_min, pn_min_tmp_disk;
     uint64_t pn_min_memory;
     time_t begin_time, deadline;
     ...;

@@ -110,6 +110,7 @@ def judged(spec: JobSpec, *, uid: int, gid: int) -> dict[str, Any]:
         "ntasks_per_tres": spec.ntasks_per_tres,
         "pn_min_cpus": spec.mincpus,
         "pn_min_memory": _memory(spec),
+        "pn_min_tmp_disk": spec.tmp_disk_per_node_mib,
         "sockets_per_node": spec.sockets_per_node,
         "cores_per_socket": spec.cores_per_socket,
         "threads_per_core": spec.threads_per_core,

@@ -50,6 +50,7 @@ def ask(case: dict[str, Any]) -> dict[str, Any]:
         "exit_code": done.returncode,
         "words": done.stderr.decode("utf-8", "replace").rstrip("\n"),
         "sent": sent,
+        "out": done.stdout.decode("utf-8", "replace").strip(),
     }
 
 
