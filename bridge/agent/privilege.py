@@ -2,7 +2,7 @@
 
 Pure. slurmctld judges four things by the submitter's uid, not by the job's (src/slurmctld/job_mgr.c):
 rebooting nodes, a negative nice, a priority, and partitions with RootOnly. All else it judges by the job's
-user. Here they are judged as for an ordinary user, in slurmctld's words; it drops an ordinary user's priority.
+user. Here they are judged as for an ordinary user, in slurmctld's words; it drops such a user's priority.
 """
 
 from __future__ import annotations
