@@ -8,6 +8,7 @@ those that were running or held by somebody else, are met by a later pass.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,12 +43,17 @@ class Queue:
         That of the table.
     clock
         Aware UTC now.
+    patience_s
+        Seconds after which a pass leaves the rest to the next one: whoever applies a document waits for it.
     """
 
-    def __init__(self, *, slurm: Slurm, folder: Path, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, *, slurm: Slurm, folder: Path, clock: Callable[[], datetime], patience_s: float = 20.0
+    ) -> None:
         self._slurm = slurm
         self._path = folder / STATE_FILE
         self._clock = clock
+        self._patience_s = patience_s
         self._seen = ""
 
     def settle(self, table: PolicyTable) -> tuple[Action, ...]:
@@ -58,7 +64,12 @@ class Queue:
         # Before anything is done: a table that comes back must be judged for again.
         self._path.unlink(missing_ok=True)
         found = self._judged(table)
-        done = [step for step in found.steps if self._carried_out(step)]
+        done, until = [], time.monotonic() + self._patience_s
+        for step in found.steps:
+            if self._carried_out(step):
+                done.append(step)
+            if time.monotonic() >= until:
+                break
         if found.settled and len(done) == len(found.steps) and self._seen == digest:
             replace_file(self._path, digest.encode())
         self._seen = digest

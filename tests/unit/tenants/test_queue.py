@@ -10,7 +10,9 @@ import pytest
 
 from bridge.errors import InputError, SlurmRefused
 from bridge.job import JobSpec, JobStatus
+from bridge.policy.table import PolicyTable
 from bridge.slurm.port import Reservation
+from bridge.tenants.queue import Queue
 from tests.unit.tenants.site import MOMENT, Site, document
 
 
@@ -81,6 +83,20 @@ def test_a_hold_that_slurm_refuses_is_tried_again(site: Site) -> None:
     assert job(site, number).priority == 1
     site.tenants.reconcile()
     assert job(site, number).priority == 0
+
+
+def test_a_long_queue_is_held_over_several_passes(site: Site) -> None:
+    numbers = [submit(site) for _ in range(3)]
+    site.apply(SMALL)
+    site.apply(LARGE)
+    table = PolicyTable(tenants={}, users={}, strangers="observe")  # releases nothing: nothing is held now
+    queue = Queue(slurm=site.slurm, folder=site.root / "policy", clock=lambda: MOMENT, patience_s=0)
+    assert queue.settle(table) == ()
+    site.apply(SMALL)
+    assert {job(site, number).priority for number in numbers} == {0}
+    for left in (2, 1, 0):
+        assert [action.detail for action in queue.settle(table)] == ["1 waiting job"]
+        assert sum(job(site, number).priority == 0 for number in numbers) == left
 
 
 def test_the_ledgers_word_holds_and_releases(site: Site) -> None:
