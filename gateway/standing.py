@@ -51,6 +51,8 @@ class Standing:
     guarantees: Mapping[str, int]
     """Guaranteed GPUs by flavor."""
     max_gpus_per_job: int | None
+    budget: str = ""
+    """Of a calendar month, as people read it; empty for none."""
     gpus: Mapping[str, Amount] = field(default_factory=dict)
     """By flavor; empty while slurmctld doesn't answer."""
     others: Mapping[str, Amount] = field(default_factory=dict)
@@ -108,6 +110,7 @@ def _standing(
         default_class=tenant.classes.default,
         guarantees={name: grant.guarantee for name, grant in tenant.flavors.items() if grant.guarantee},
         max_gpus_per_job=tenant.limits.max_gpus_per_job,
+        budget=tenant.budget.text if tenant.budget else "",
         gpus=_gpus(tenant, table, accounts) if known else {},
         others={shown: _tres(name, accounts) for name, shown in OTHER_TRES.items()} if known else {},
         own={**{shown: _tres(name, mine) for name, shown in OTHER_TRES.items()}, **_jobs(mine)}

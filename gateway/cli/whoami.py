@@ -60,6 +60,8 @@ def _tenant(tenant: Mapping[str, Any]) -> list[str]:
         lines.append(f"  guaranteed to production: {given}")
     if tenant["max_gpus_per_job"]:
         lines.append(f"  one job: at most {tenant['max_gpus_per_job']} GPUs")
+    if tenant.get("budget"):
+        lines.append(f"  budget of a month: {tenant['budget']} (used: sluice report)")
     return lines
 
 

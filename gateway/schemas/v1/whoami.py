@@ -37,6 +37,7 @@ class StandingView(BaseModel):
     classes: list[ClassView]
     default_class: str
     max_gpus_per_job: int | None
+    budget: str | None = Field(description="Of a calendar month, e.g. `1000 GPU-hours`; null: none.")
     guarantees: dict[str, int] = Field(description="Guaranteed GPUs by flavor.")
     gpus: dict[str, AmountView] = Field(description="By flavor, all jobs of the tenant.")
     others: dict[str, AmountView] = Field(description="cpus, memory_mib, nodes: all jobs of the tenant.")
@@ -88,6 +89,7 @@ def standing_view(standing: Standing) -> StandingView:
         ],
         default_class=standing.default_class,
         max_gpus_per_job=standing.max_gpus_per_job,
+        budget=standing.budget or None,
         guarantees=dict(standing.guarantees),
         gpus={name: _amount(amount) for name, amount in standing.gpus.items()},
         others={name: _amount(amount) for name, amount in standing.others.items()},

@@ -36,6 +36,7 @@ ASTRO: dict[str, Any] = {
     ],
     "default_class": "training",
     "max_gpus_per_job": 4,
+    "budget": "1000 GPU-hours",
     "guarantees": {"h100": 2},
     "gpus": {"h100": {"limit": 8, "used": 3, "left": 5}},
     "others": {"cpus": {"limit": None, "used": 9, "left": None}},
@@ -102,6 +103,7 @@ def test_whoami_says_what_a_researcher_wants_to_know(call: Any, door: Door) -> N
         "training (up to 1:30 h, the default), batch (no longest time)",
         "guaranteed to production: 2 h100",
         "one job: at most 4 GPUs",
+        "budget of a month: 1000 GPU-hours",
     ):
         assert words in said
     rows = [line.split() for line in said.splitlines()]
