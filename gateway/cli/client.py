@@ -224,6 +224,11 @@ class Gateway:
         gone: dict[str, Any] = self._ask("DELETE", f"/v1/keys/{_one_part(key_id)}").json()
         return gone
 
+    def audit(self, limit: int) -> list[dict[str, Any]]:
+        """Return the newest writes that the user may see."""
+        items: list[dict[str, Any]] = self._ask("GET", "/v1/audit", query={"limit": limit}).json()["items"]
+        return items
+
     def whoami(self) -> dict[str, Any]:
         """Return who the user is, with limits and what is left of them."""
         me: dict[str, Any] = self._ask("GET", "/v1/whoami").json()

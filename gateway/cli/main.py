@@ -21,6 +21,7 @@ import typer
 from bridge.errors import SluiceError, StepFailed
 from bridge.version import VERSION
 from gateway.cli import (
+    audit,
     down,
     dropin_commands,
     env,
@@ -57,6 +58,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     report,
     whoami,
     keys,
+    audit,
     prices,
     env,
     test,

@@ -11,7 +11,7 @@ import typer
 import typer.testing
 
 from bridge.errors import Denied
-from gateway.cli import keys, session, whoami
+from gateway.cli import audit, keys, session, whoami
 from gateway.cli.session import open_session
 from tests.unit.cli.conftest import Door
 
@@ -63,7 +63,7 @@ def call(local_stack: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     del local_stack
     monkeypatch.setenv("COLUMNS", "100")
     app = typer.Typer(pretty_exceptions_enable=False)
-    for module in (keys, whoami):
+    for module in (keys, whoami, audit):
         module.register(app)
     return lambda *words: typer.testing.CliRunner().invoke(app, list(words))
 
@@ -118,6 +118,28 @@ def test_whoami_of_nobodys_member_and_without_slurmctld(call: Any, door: Door) -
     bare = {**ASTRO, "gpus": {}, "jobs": {}, "own": {}, "others": {}}
     door.always(200, {**ME, "tenants": [bare], "missing": "slurmctld does not answer"})
     assert "what is used now is not known: slurmctld does not answer" in call("whoami").stdout
+
+
+def test_audit_shows_who_did_what_with_which_credential(call: Any, door: Door) -> None:
+    entry = {
+        "id": 7,
+        "at": "2026-11-30T12:00:00.5Z",
+        "user": "ada",
+        "actor": "key 0123456789ab",
+        "action": "job.cancel",
+        "object": "job_1",
+        "tenant": "astro",
+        "before": {"state": "RUNNING", "words": "x" * 200},
+        "after": {"state": "CANCELLED"},
+    }
+    door.always(200, {"items": [entry], "next_before": None})
+    said = call("audit", "-n", "5").stdout
+    for words in ("2026-11-30", "ada", "job.cancel", "job_1", "CANCELLED"):
+        assert words in said
+    assert "x" * 100 not in said.replace("\n", "")
+    assert door.asked[0].url.params["limit"] == "5"
+    door.always(200, {"items": [], "next_before": None})
+    assert "nothing was written yet" in call("audit").stdout
 
 
 class TestOnTheLoginNode:
