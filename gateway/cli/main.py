@@ -22,6 +22,7 @@ from bridge.errors import SluiceError, StepFailed
 from bridge.version import VERSION
 from gateway.cli import (
     audit,
+    bench,
     down,
     dropin_commands,
     env,
@@ -62,6 +63,7 @@ COMMANDS: tuple[ModuleType, ...] = (
     prices,
     env,
     test,
+    bench,
 )
 """Modules of commands, in the order in which ``--help`` lists them; each has ``register(app)``."""
 
