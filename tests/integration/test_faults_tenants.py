@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -88,3 +89,57 @@ def test_an_apply_that_lost_slurmdbd_in_the_middle_is_finished_later(
         "the change is carried out once slurmdbd is back",
         deadline_s=120,
     )
+
+
+def applied(stack: Stack, document: object, *options: str) -> dict[str, object]:
+    sources = json.dumps([{"file": "x.yaml", "text": json.dumps(document)}])
+    command = ("--wait", "60", "apply", "-", *options)
+    done = stack.python("bridge", "bridge.tenants.command", *command, stdin=sources)
+    answer: dict[str, object] = json.loads(done.stdout)
+    return answer
+
+
+def associated(stack: Stack, account: str) -> set[str]:
+    show = ("sacctmgr", "-nP", "show", "assoc", f"account={account}", "format=User")
+    return set(stack.exec("slurmctld", *show).stdout.split())
+
+
+def test_a_tenant_whose_making_broke_off_is_of_no_use_until_it_is_whole(
+    stack: Stack, make_tenant: MakeTenant
+) -> None:
+    small = make_tenant(members=1)
+    people = [*small.users, *(f"{small.user}{number}" for number in range(30))]
+    grown = {**small.document, "members": [{"user": user} for user in people]}
+    with ThreadPoolExecutor(1) as beside:
+        making = beside.submit(applied, stack, grown)
+        wait_for(lambda: len(associated(stack, small.name)) > 1 or making.done(), "it is begun", every_s=0.05)
+        with stopped(stack, "slurmdbd"):
+            # Nobody of those who come is let in before all of them are there; who was in stays in.
+            table = stack.exec("bridge", "cat", "/var/lib/sluice/policy/table.lua").stdout
+            let_in = [user for user in people if f'"{user}"' in table]
+        making.result()
+    assert let_in in ([small.user], people)
+    wait_for(lambda: associated(stack, small.name) == set(people), "all are there", deadline_s=120)
+    wait_for(
+        lambda: (
+            stack.login_node(people[-1]).run("sbatch --test-only --wrap hostname", check=False).returncode
+            == 0
+        ),
+        "the last one can submit",
+        deadline_s=60,
+    )
+
+
+def test_of_two_applies_at_once_the_later_sees_the_earlier(stack: Stack, make_tenant: MakeTenant) -> None:
+    tenant = make_tenant(members=1, weight=1)
+    validate = ("bridge.tenants.command", "--wait", "60", "validate", "-")
+    revision = json.loads(stack.python("bridge", *validate, stdin="[]").stdout)["revision"]
+    wishes = [{**tenant.document, "weight": weight} for weight in (2, 3)]
+    with ThreadPoolExecutor(2) as beside:
+        answers = list(beside.map(lambda wish: applied(stack, wish, "--revision", str(revision)), wishes))
+    errors = [answer["error"] for answer in answers if "error" in answer]
+    assert len(errors) == 1, answers
+    assert "changed in the meantime" in str(errors[0])
+    (winner,) = [wish["weight"] for wish, answer in zip(wishes, answers, strict=True) if "plan" in answer]
+    show = ("sacctmgr", "-nP", "show", "assoc", f"account={tenant.name}", "user=", "format=Share")
+    assert stack.exec("slurmctld", *show).stdout.strip() == str(winner)
