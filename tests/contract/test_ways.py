@@ -61,16 +61,17 @@ CASES: Final[dict[str, Case]] = {
     ),
     "two nodes": ({"nodes_min": 2, "nodes_max": 2}, "-N2"),
     "one or two nodes": ({"nodes_min": 1, "nodes_max": 2}, "-N1-2"),
-    "tasks": ({"ntasks": 8}, "-n8"),
-    "tasks with cpus": ({"ntasks": 4, "cpus_per_task": 3, "tres_per_task": "cpu=3"}, "-n4 -c3"),
+    # Within what goes with a job without GPUs (rules gpu.cpus and gpu.memory).
+    "tasks": ({"ntasks": 4}, "-n4"),
+    "tasks with cpus": ({"ntasks": 2, "cpus_per_task": 2, "tres_per_task": "cpu=2"}, "-n2 -c2"),
     "tasks a node": (
         {"nodes_min": 2, "nodes_max": 2, "ntasks_per_node": 3, "ntasks": 6},
         "-N2 --ntasks-per-node=3",
     ),
-    "cpus a task": ({"cpus_per_task": 5, "tres_per_task": "cpu=5"}, "-c5"),
+    "cpus a task": ({"cpus_per_task": 3, "tres_per_task": "cpu=3"}, "-c3"),
     "memory a node": ({"memory_per_node_mib": 300}, "--mem=300"),
     "memory a cpu": ({"memory_per_node_mib": None, "memory_per_cpu_mib": 77}, "--mem-per-cpu=77"),
-    "all memory": ({"memory_per_node_mib": 0}, "--mem=0"),
+    "all memory": ({"memory_per_node_mib": 0, "exclusive": "exclusive"}, "--mem=0 --exclusive"),
     "time": ({"time_limit_min": 61, "time_min_min": 30}, "-t61 --time-min=30"),
     "begin": ({"begin": SOON}, f"--begin={SOON:%Y-%m-%dT%H:%M:%S}"),
     "deadline": (
