@@ -80,10 +80,11 @@ def _function(
     return cel.FunctionDecl(name, [overload])
 
 
-def _environment() -> cel.Env:
+def functions() -> list[cel.FunctionDecl]:
+    """Return Kubernetes' functions on quantities and versions."""
     kind = cel.Type
     pair = (kind.MAP, kind.MAP)
-    functions = [
+    return [
         _function("quantity", kind.MAP, kind.STRING, impl=lambda text: _quantity_of(quantity(text))),
         _function("isQuantity", kind.BOOL, kind.STRING, impl=_is_quantity),
         _function("semver", kind.MAP, kind.STRING, impl=_version_of),
@@ -94,9 +95,12 @@ def _environment() -> cel.Env:
         _function("major", kind.INT, kind.MAP, member=True, impl=lambda a: int(a[_SEMVER].split(".")[0])),
         _function("minor", kind.INT, kind.MAP, member=True, impl=lambda a: int(a[_SEMVER].split(".")[1])),
     ]
+
+
+def _environment() -> cel.Env:
     return cel.NewEnv(
-        variables={"device": kind.DYN},
-        functions=functions,
+        variables={"device": cel.Type.DYN},
+        functions=functions(),
         extensions=[
             ext_strings.ExtStrings(),
             ext_optional.ExtOptional(),

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from bridge.translate.claims import Claim, DeviceRequest, RequestGroup
+from bridge.translate.devices import class_of_resource
 from bridge.translate.ending import Refused
 from bridge.translate.inventory import Inventory
 from bridge.translate.nodes import Node
@@ -54,6 +55,17 @@ def resource_asks(request: ResourceList, inventory: Inventory) -> tuple[GpuAsk, 
         if inventory.is_gpu_resource(name):
             found.append(GpuAsk(name, resource=name, count=_whole(name, amount)))
     return tuple(found)
+
+
+def other_devices(request: ResourceList, inventory: Inventory) -> tuple[str, ...]:
+    """Return extended resources that are other drivers' devices, and no device plugin's count on any node."""
+    return tuple(
+        name
+        for name in sorted(request)
+        if not inventory.is_gpu_resource(name)
+        and class_of_resource(name, inventory.classes) is not None
+        and not any(node.allocatable.get(name) for node in inventory.pool)
+    )
 
 
 def _whole(name: str, amount: Fraction) -> int:

@@ -104,11 +104,13 @@ def memory_above_request(pod: Pod) -> tuple[str, Fraction, Fraction] | None:
 def _filled_in(annotations: Mapping[str, str]) -> frozenset[str]:
     """Return which containers' memory limits the API server filled in.
 
-    The annotation reads ``LimitRanger plugin set: cpu, memory limit for container x; ...``.
+    The annotation reads ``LimitRanger plugin set: cpu, memory limit for container x; ...``; of an init
+    container it says ``init container``.
     """
     found = set()
     for part in annotations.get(LIMIT_RANGER, "").removeprefix("LimitRanger plugin set: ").split(";"):
-        names, limited, container = part.strip().partition(" limit for container ")
+        names, limited, where = part.strip().partition(" limit for ")
+        container = where.removeprefix("init ").removeprefix("container ")
         if limited and "memory" in (name.strip() for name in names.split(",")):
             found.add(container)
     return frozenset(found)

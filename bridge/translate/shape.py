@@ -15,7 +15,7 @@ from bridge.translate import marks
 from bridge.translate.claims import Claim
 from bridge.translate.constraints import NodeDemand, demand_of
 from bridge.translate.ending import Refused, Waits
-from bridge.translate.gpus import GpuAsk, check_together, claim_asks, resource_asks
+from bridge.translate.gpus import GpuAsk, check_together, claim_asks, other_devices, resource_asks
 from bridge.translate.owners import user_of
 from bridge.translate.pods import ClaimRef, Pod
 from bridge.translate.quantity import cpus, mib, spoken
@@ -93,25 +93,27 @@ def _named(ref: ClaimRef, pod: Pod, world: World) -> Claim:
 
 def asks_of(pod: Pod, world: World) -> tuple[tuple[GpuAsk, ...], tuple[str, ...]]:
     """Return all asks for pool GPUs, and the classes of other devices that are claimed."""
-    by_resource = resource_asks(pod_request(pod), world.inventory)
+    request = pod_request(pod)
+    by_resource = resource_asks(request, world.inventory)
     claims = claims_of(pod, world)
     by_claim = [claim_asks(claim, world.inventory) for claim in claims]
     asks = (*by_resource, *(ask for found, _ in by_claim for ask in found))
     others = tuple(name for _, found in by_claim for name in found)
+    others += other_devices(request, world.inventory)
     check_together(claims, asks, others)
     return asks, others
 
 
-def class_of(pod: Pod, tenant: TenantRules) -> JobClass:
+def class_of(pod: Pod, tenant: TenantRules, prefix: str = "") -> JobClass:
     """Return the pod's class: its PriorityClass by name, never by number."""
     name = pod.priority_class
     if not name:
         return tenant.default_class
     for job_class in tenant.classes:
-        if name == job_class:
+        if name == prefix + job_class:
             return job_class
-    listed = ", ".join(tenant.classes)
-    if name in CLASSES:
+    listed = ", ".join(prefix + job_class for job_class in tenant.classes)
+    if name in (prefix + job_class for job_class in CLASSES):
         raise Refused(
             "class.allowed",
             f"tenant {tenant.name} may not use class {name}; its classes are {listed}",
@@ -131,7 +133,7 @@ def shape_of(pod: Pod, asks: tuple[GpuAsk, ...], tenant: TenantRules, world: Wor
         With the sentence for the pod.
     """
     _memory(pod)
-    job_class = class_of(pod, tenant)
+    job_class = class_of(pod, tenant, world.settings.class_prefix)
     user = user_of(pod.meta, tenant, world)
     needs = volume_needs(pod, world.volumes)
     request = pod_request(pod)

@@ -33,6 +33,8 @@ class DoorSettings:
     controllers: frozenset[str] = KUBE_CONTROLLERS
     """Requesters whose objects are charged to the owner's requester."""
     exempt_namespaces: frozenset[str] = frozenset({"kube-system", "sluice-system"})
+    class_prefix: str = ""
+    """What stands before the classes' names in Kubernetes."""
     start_slack_s: int = 60
     """Seconds between Slurm's start of a job and the kubelet's start of its pod."""
     lease_min: int = 1440

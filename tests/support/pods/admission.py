@@ -18,6 +18,7 @@ import yaml
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
+from bridge.translate.cel import functions
 from bridge.translate.world import KUBE_CONTROLLERS
 from tests.support.pods.apiserver import Manifest
 from tests.support.pods.controllers import OPERATORS
@@ -59,7 +60,7 @@ def _environment() -> cel.Env:
     )
     return cel.NewEnv(
         variables=dict.fromkeys(names, cel.Type.DYN),
-        functions=[cel.FunctionDecl("escapeKey", [escape])],
+        functions=[cel.FunctionDecl("escapeKey", [escape]), *functions()],
         extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional(), ext_bindings.ExtBindings()],
     )
 
@@ -156,7 +157,7 @@ def _patch(item: Manifest, patch: dict[str, Any]) -> None:
     *path, last = (part.replace("~1", "/").replace("~0", "~") for part in patch["path"].split("/")[1:])
     at: Any = item
     for part in path:
-        at = at[part]
+        at = at[int(part)] if isinstance(at, list) else at[part]
     if isinstance(at, list):
         assert last == "-"
         at.append(patch["value"])

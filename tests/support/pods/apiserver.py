@@ -74,7 +74,8 @@ def _limit_range(pod: Manifest, limits: Manifest) -> None:
     for limit in limits["spec"]["limits"]:
         if limit.get("type") != "Container":
             continue
-        for container in (*pod["spec"].get("initContainers", []), *pod["spec"].get("containers", [])):
+        kinds = (("initContainers", "init container"), ("containers", "container"))
+        for kind, container in ((word, each) for key, word in kinds for each in pod["spec"].get(key, [])):
             resources = container.setdefault("resources", {})
             asked = resources.get("requests") or {}
             most = resources.get("limits") or {}
@@ -85,7 +86,7 @@ def _limit_range(pod: Manifest, limits: Manifest) -> None:
             ):
                 missing = sorted(set(defaults) - set(held))
                 if missing:
-                    said.append(f"{', '.join(missing)} {field} for container {container['name']}")
+                    said.append(f"{', '.join(missing)} {field} for {kind} {container['name']}")
                 resources[f"{field}s"] = {**defaults, **held}
     if said:
         pod["metadata"].setdefault("annotations", {})[LIMIT_RANGER] = "LimitRanger plugin set: " + "; ".join(

@@ -11,12 +11,21 @@ import yaml
 from bridge.translate.verdict import Refuse
 from tests.support.pods.admission import BRIDGE, CONTROLLERS, POLICIES, Review, admit, policies, refusals
 from tests.support.pods.manifests import Json, container, pod
-from tests.support.pods.scene import DATA, NAMESPACES, USERS, documents
+from tests.support.pods.scene import DATA, NAMESPACES, USERS, Scene, documents
 from tests.unit.translate.test_cases import REACHED, scene_of
 
 CLASSES = {"vega": "training,development,batch", "lyra": "production,batch"}
 STAMP = "sluice.sh/submitted-by"
-AT_THE_DOOR = ("safety.", "marks", "scheduler", "node.byhand", "pool.toleration", "class.", "tenant.none")
+AT_THE_DOOR = (
+    "safety.",
+    "marks",
+    "scheduler",
+    "node.byhand",
+    "pool.toleration",
+    "class.",
+    "tenant.none",
+    "memory.limit",
+)
 """Rules of the translation that a policy refuses as well, when the pod is made."""
 
 
@@ -69,6 +78,33 @@ def test_a_gpu_pod_becomes_ours_whatever_it_wrote_of_itself() -> None:
     assert item["metadata"]["annotations"][STAMP] == "bo"
     again, refused = admit(review(item))
     assert (again, refused) == (item, ())
+
+
+def memory_limits(item: Json) -> list[str | None]:
+    spec = item["spec"]
+    found = (*spec.get("initContainers", ()), *spec["containers"])
+    return [part["resources"].get("limits", {}).get("memory") for part in found]
+
+
+def test_a_memory_limit_is_the_request_where_the_user_gave_none() -> None:
+    plain = {"name": "side", "resources": {"requests": {"memory": "1Gi"}}}
+    none = {"name": "free", "resources": {}}
+    item, refused = admit(review(pod(container(), plain, none, initContainers=[container("first")])))
+    assert refused == ()
+    assert memory_limits(item) == ["4Gi", "4Gi", "1Gi", None]
+    own = container(limits={"nvidia.com/gpu": 1, "memory": "4096Mi"})
+    assert admit(review(pod(own)))[1] == ()
+    (sentence,) = admit(review(pod(container(limits={"nvidia.com/gpu": 1, "memory": "8Gi"}))))[1]
+    assert "must be its request" in sentence
+
+
+def test_a_limit_that_a_limit_range_filled_in_is_the_request_too() -> None:
+    asked = pod(container(requests={}), namespace="vega-lab", initContainers=[{"name": "first"}])
+    scene = Scene([asked])
+    (stored,) = scene.server.of("Pod")
+    item, refused = admit(review(stored))
+    assert (memory_limits(stored), memory_limits(item), refused) == (["8Gi"] * 2, ["4Gi"] * 2, ())
+    assert len(scene.placements) == 1
 
 
 @pytest.mark.parametrize("amount", ["0", None])

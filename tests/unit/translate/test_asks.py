@@ -83,6 +83,15 @@ class TestGpus:
         scene = Scene([pod(container(gpus=8))], devices=False)
         assert set(scene.placements[0].nodes) == H | A
 
+    def test_other_drivers_devices_are_not_given_out_with_gpus(self) -> None:
+        name = "deviceclass.resource.kubernetes.io/rdma.example.net"
+        assert rule(pod(container(limits={"nvidia.com/gpu": 1, name: 1}))) == "refuse claim.drivers"
+        assert isinstance(answer(pod(container(limits={name: 1}))), Leave)
+
+    def test_a_mig_class_by_its_implicit_name_is_its_flavor(self) -> None:
+        limits = {"deviceclass.resource.kubernetes.io/mig.nvidia.com": 2}
+        assert placed(pod(container(limits=limits))).flavors == ("mig-1g.10gb",)
+
     def test_resources_of_nobodys_pool_are_left_alone(self) -> None:
         assert isinstance(answer(pod(container(limits={"example.com/fpga": 1}))), Leave)
 
