@@ -24,6 +24,8 @@ from tests.property.policy.test_two_copies import as_change, as_recorded, assert
 from tests.unit.policy import worlds
 from tests.unit.policy.lua_rules import SOURCE, LuaRules
 
+pytestmark = pytest.mark.timeout(600)  # hundreds of mutants; a busy machine takes minutes
+
 MODULES = (shape, gpus, place, bounds, notes, decide_module)
 """The rules, each after those that it imports."""
 
