@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.effort import examples
 
-pytest_plugins = ("tests.support.stack",)
+pytest_plugins = ("tests.support.stack", "tests.support.kube")
 
 # Machines are shared: a slow example is not a failure, and a run must be repeatable.
 settings.register_profile(

@@ -128,6 +128,7 @@ def _options(client: docker.DockerClient, stack: str, part: Part) -> dict[str, A
         )
         for mount in part.mounts
     ]
+    mounts += [Mount(target=given.path, source=given.source, type="bind") for given in part.host_paths]
     options: dict[str, Any] = {
         "name": container_name(stack, part.name),
         "labels": _labels(stack, part),
@@ -152,8 +153,10 @@ def _options(client: docker.DockerClient, stack: str, part: Part) -> dict[str, A
         options |= {"hostname": part.name, "network": stack, "networking_config": {stack: endpoint}}
     else:
         options["network_mode"] = "none"
-    if part.published is not None:
-        options["ports"] = {f"{part.published.container_port}/tcp": ("127.0.0.1", part.published.host_port)}
+    if part.published:
+        options["ports"] = {
+            f"{port.container_port}/tcp": ("127.0.0.1", port.host_port) for port in part.published
+        }
     if part.health is not None:
         second = 1_000_000_000
         options["healthcheck"] = {

@@ -22,7 +22,15 @@ from bridge.cluster.network import ensure_network
 from bridge.cluster.observe import observe
 from bridge.cluster.part import Part
 from bridge.cluster.parts import VOLUMES, names_of, stack_parts
-from bridge.cluster.plan import Observed, changes, container_name, plan, refuse_collisions
+from bridge.cluster.plan import (
+    Kind,
+    Observed,
+    changes,
+    container_name,
+    plan,
+    refuse_collisions,
+    refuse_other_kind,
+)
 from bridge.cluster.pool import LOCAL_POOL, Pool
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack, choose_port, port_is_free
@@ -78,6 +86,7 @@ def bring_up(
     for _ in range(PORT_TRIES):
         observed = observe(client, stack.name)
         chosen = _port(client, stack, observed, port)
+        refuse_other_kind(stack.name, Kind.CONTAINERS, observed)
         refuse_collisions(stack.name, names_of(pool), VOLUMES, observed)
         subnet = ensure_network(client, stack.name)
         config = slurmconf.render(pool, confinement, subnet, _templates(stack))
@@ -102,7 +111,7 @@ def bring_up(
 
 def _taken_meanwhile(client: docker.DockerClient, stack: Stack, port: int) -> bool:
     """Whether the gateway could not start because somebody took its port after it was chosen."""
-    published, running = _published(client, stack, observe(client, stack.name))
+    published, running = published_port(client, stack, observe(client, stack.name), "gateway")
     return published == port and not running and not port_is_free(port)
 
 
@@ -126,7 +135,7 @@ def _templates(stack: Stack) -> dict[str, str]:
 
 def _port(client: docker.DockerClient, stack: Stack, observed: Observed, wished: int | None) -> int:
     kept = stack.read("stack.json").get("port")
-    published, running = _published(client, stack, observed)
+    published, running = published_port(client, stack, observed, "gateway")
     with stack.choosing_port() as others:
         port = choose_port(
             wished=wished,
@@ -139,13 +148,15 @@ def _port(client: docker.DockerClient, stack: Stack, observed: Observed, wished:
     return port
 
 
-def _published(client: docker.DockerClient, stack: Stack, observed: Observed) -> tuple[int | None, bool]:
-    """Return the host port of the stack's gateway as it is now, and whether that gateway runs."""
-    gateway = observed.containers.get(container_name(stack.name, "gateway"))
-    if gateway is None or gateway.stack != stack.name:
+def published_port(
+    client: docker.DockerClient, stack: Stack, observed: Observed, part: str
+) -> tuple[int | None, bool]:
+    """Return the host port of a part of the stack as it is now, and whether that part runs."""
+    container = observed.containers.get(container_name(stack.name, part))
+    if container is None or container.stack != stack.name:
         return None, False
-    with calling(f"docker inspect {gateway.name}"):
-        attributes = client.api.inspect_container(gateway.name)
+    with calling(f"docker inspect {container.name}"):
+        attributes = client.api.inspect_container(container.name)
     bindings = attributes["HostConfig"].get("PortBindings") or {}
     port = next((int(b["HostPort"]) for given in bindings.values() for b in given), None)
-    return port, gateway.state == "running"
+    return port, container.state == "running"

@@ -77,6 +77,8 @@ GATEWAY: Final = Recipe(
 )
 LOGIN_NODE: Final = Recipe(name="login-node", inputs=("docker/login-node", "gateway"))
 """The local stack's login node, where `sluice` is a command too."""
+KUBE_PROGRAMS: Final = Recipe(name="kube-programs", inputs=("docker/kube-programs",))
+KUBE: Final = Recipe(name="kube", inputs=("docker/kube",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,13 @@ class Builder:
     def login(self, slurm: str) -> str:
         """Make sure of the chart's login image, on the image of Slurm; returns its reference."""
         return self._ensure(LOGIN, Foundation({"BASE": slurm}))
+
+    def kube(self, base: str) -> str:
+        """Make sure of the image of a Kubernetes cluster of our own and return its reference."""
+        with calling(f"docker image inspect {base}"):
+            base_id = str(self.client.images.get(base).id)
+        programs = self._ensure(KUBE_PROGRAMS, Foundation({"BASE": base}, base_id))
+        return self._ensure(KUBE, Foundation({"BASE": base, "PROGRAMS": programs}))
 
     def _ensure(self, recipe: Recipe, start: Foundation) -> str:
         context = context_of(recipe, self.checkout)

@@ -24,6 +24,14 @@ class Mount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostPath:
+    """A folder of the Docker host, writable, at a path."""
+
+    source: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
     """A command in the container; exit 0 means healthy.
 
@@ -60,6 +68,7 @@ class Part:
     command: tuple[str, ...]
     user: str = ""
     mounts: tuple[Mount, ...] = ()
+    host_paths: tuple[HostPath, ...] = ()
     tmpfs: tuple[tuple[str, str], ...] = ()
     """Path and options of memory file systems."""
 
@@ -78,7 +87,7 @@ class Part:
     address: str = ""
     """In the stack's network; empty: the part has no network at all."""
 
-    published: Published | None = None
+    published: tuple[Published, ...] = ()
     health: Health | None = None
     after: tuple[str, ...] = ()
     """Parts that must be healthy (or, when `once`, done) before this one starts."""

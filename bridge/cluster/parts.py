@@ -289,7 +289,7 @@ def _gateway(images: Images, port: int) -> Part:
         user="sluice",
         mounts=(RUN_AGENT, RUN_BRIDGE, RUN_FILES, GATEWAY_STATE),
         capabilities=(),
-        published=Published(container_port=GATEWAY_PORT, host_port=port),
+        published=(Published(container_port=GATEWAY_PORT, host_port=port),),
         health=Health(command=("python", "-c", _ANSWERS, url)),
         after=("agent", "bridge", "files"),
         stop_grace_s=30,

@@ -9,10 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypeAlias
 
 from bridge.cluster.part import Part
 from bridge.errors import Conflict
+
+
+class Kind(Enum):
+    """What a stack runs on; the value is a part that only this kind has."""
+
+    CONTAINERS = "slurmctld"
+    KUBERNETES = "kube-apiserver"
+
+    @property
+    def words(self) -> str:
+        """For sentences."""
+        return "plain containers" if self is Kind.CONTAINERS else "Kubernetes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,3 +167,14 @@ def refuse_collisions(stack: str, parts: Sequence[str], volumes: Sequence[str], 
             f" rename or remove it, or choose another name with --stack",
             found=found,
         )
+
+
+def refuse_other_kind(stack: str, wanted: Kind, observed: Observed) -> None:
+    """Raise `Conflict` when the stack is of another kind: it would be replaced, data and all."""
+    parts = {container.part for container in observed.containers.values() if container.stack == stack}
+    for kind in Kind:
+        if kind is not wanted and kind.value in parts:
+            raise Conflict(
+                f"stack {stack} runs on {kind.words} and was left alone: for one on {wanted.words},"
+                f" ./sluice down --stack {stack} removes it, or choose another name with --stack"
+            )

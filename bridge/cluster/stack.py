@@ -23,11 +23,13 @@ from bridge.errors import InputError, Unavailable
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 """What Docker takes as a container, volume and network name, and as a host name."""
 
-RESERVED: Final = frozenset({"bootstrap", "build", "environment", "launcher", "locks", "ports", "test-logs"})
+RESERVED: Final = frozenset(
+    {"bootstrap", "build", "environment", "launcher", "locks", "ports", "test-logs", "tools"}
+)
 """Names that have a meaning of their own below ``.sluice/``."""
 
-FIRST_PORT: Final = 8080
-LAST_PORT: Final = 8179
+GATEWAY_PORTS: Final = range(8080, 8180)
+API_PORTS: Final = range(6443, 6543)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,21 @@ class Stack:
 
     def write(self, file: str, value: Mapping[str, object]) -> None:
         """Write a JSON object of the state, whole or not at all, for this user only."""
+        self.write_secret(file, json.dumps(dict(value), indent=2) + "\n")
+
+    def write_secret(self, file: str, text: str) -> Path:
+        """Write a file of the state, whole or not at all, for this user only; return its path."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self.state / file
         new = path.with_suffix(".new")
         new.touch(mode=0o600)
-        new.write_text(json.dumps(dict(value), indent=2) + "\n", encoding="utf-8")
+        new.write_text(text, encoding="utf-8")
         new.replace(path)
+        return path
 
     def forget(self) -> None:
         """Remove what `up` wrote, and the folder when nothing else is in it."""
-        for file in ("stack.json", "keys.json"):
+        for file in ("stack.json", "keys.json", "kubeconfig"):
             with suppress(FileNotFoundError):
                 (self.state / file).unlink()
         with suppress(OSError):
@@ -90,8 +97,8 @@ class Stack:
         with (self._locks / "ports.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             others = [folder.name for folder in root.iterdir() if folder.is_dir() and folder != self.state]
-            files = [root / other / "stack.json" for other in others]
-            ports = [_read(file).get("port") for file in files]
+            known = [_read(root / other / "stack.json") for other in others]
+            ports = [one.get(key) for one in known for key in ("port", "api_port")]
             yield frozenset(port for port in ports if isinstance(port, int))
 
     @contextmanager
@@ -134,9 +141,14 @@ def _read(file: Path) -> dict[str, object]:
 
 
 def choose_port(
-    *, wished: int | None, kept: int | None, kept_is_ours: bool, is_free: Callable[[int], bool]
+    *,
+    wished: int | None,
+    kept: int | None,
+    kept_is_ours: bool,
+    is_free: Callable[[int], bool],
+    among: range = GATEWAY_PORTS,
 ) -> int:
-    """Choose the gateway's port on the loopback.
+    """Choose a port on the loopback.
 
     Parameters
     ----------
@@ -145,9 +157,11 @@ def choose_port(
     kept
         The port of the last `up`.
     kept_is_ours
-        Whether our own gateway listens on `kept` now: then it is not free, and still right.
+        Whether our own part listens on `kept` now: then it is not free, and still right.
     is_free
         Tells whether nobody listens on a port (`port_is_free`).
+    among
+        Ports to choose from, the first free one is taken.
 
     Raises
     ------
@@ -160,11 +174,11 @@ def choose_port(
         raise Unavailable(f"port {wished} on 127.0.0.1 is taken; choose another with --port", part="gateway")
     if kept is not None and (kept_is_ours or is_free(kept)):
         return kept
-    for port in range(FIRST_PORT, LAST_PORT + 1):
+    for port in among:
         if is_free(port):
             return port
     raise Unavailable(
-        f"ports {FIRST_PORT} to {LAST_PORT} on 127.0.0.1 are all taken; choose one with --port",
+        f"ports {among[0]} to {among[-1]} on 127.0.0.1 are all taken; choose one with --port",
         part="gateway",
     )
 

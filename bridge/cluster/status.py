@@ -14,7 +14,6 @@ import docker
 
 from bridge import wellknown
 from bridge.cluster.engine import calling, last_lines
-from bridge.cluster.parts import PREPARE
 from bridge.cluster.plan import container_name
 
 ANSWER_S: Final = 15
@@ -60,8 +59,8 @@ def parts_status(client: docker.DockerClient, stack: str, expected: Sequence[str
     with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
         asked = pool.map(lambda name: _status(client, name, found.get(name), answer_s), names)
         statuses = tuple(asked)
-    # The part that prepares ends when it is done: it is only worth a line when it failed.
-    return tuple(status for status in statuses if status.name != PREPARE or not status.healthy)
+    # A part that prepares ends when it is done: it is only worth a line when it failed.
+    return tuple(status for status in statuses if status.state != "exited" or not status.healthy)
 
 
 def slurm_version(client: docker.DockerClient, stack: str) -> str:

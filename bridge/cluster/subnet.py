@@ -19,6 +19,12 @@ _FIXED: Final[Mapping[str, int]] = {
     "agent": 15,
     "bridge": 16,
     "gateway": 17,
+    "etcd": 20,
+    "kube-apiserver": 21,
+    "kube-controller-manager": 22,
+    "kube-scheduler": 23,
+    "kube-volumes": 24,
+    "kube-manifests": 25,
 }
 _FIRST_NODE: Final = 32
 """Host number of the first GPU node; the network's gateway is 1, Docker gives others from 2 on."""

@@ -47,7 +47,8 @@ def status(*, stack: StackOption = "sluice", as_json: JsonOption = False) -> Non
     else:
         console = Console()
         console.print(_table(parts, width=console.width))
-        console.print(f"Slurm {version or '(version unknown: slurmctld does not run)'}", highlight=False)
+        if "kubernetes" not in known:
+            console.print(f"Slurm {version or '(version unknown: slurmctld does not run)'}", highlight=False)
         if wrong:
             console.print(Text(wrong, style="bold red"))
     if wrong:

@@ -1,7 +1,8 @@
 """``sluice test``: what CI runs, in its order, with a summary at the end.
 
 Lint, unit and property tests run while the test stack comes up beside them; then contract, integration,
-faults and e2e run on it. The first stage that fails ends the run; the summary is printed in any case.
+faults and e2e run on it; last the tests on a Kubernetes cluster. The first stage that fails ends the run;
+the summary is printed in any case.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ from gateway.cli.tables import plain_table
 TEST_STACK: Final = "sluice-test"
 FAILED_LINES: Final = 60
 CONTAINER_LINES: Final = 15
-TALKATIVE: Final = ("gateway", "bridge", "agent", "slurmctld")
+TALKATIVE: Final = ("gateway", "bridge", "agent", "slurmctld", "kube-apiserver", "gpu1")
 """Parts whose last lines are shown after a failure; all are saved."""
+
+KUBE_TESTS: Final = "tests/integration/kube"
+KUBE_APART: Final = f"--ignore={KUBE_TESTS}"
+DOWN_APART: Final = ("--ignore=tests/e2e/down", "--ignore=tests/e2e/kube_down")
 
 _PYTHON: Final = (sys.executable, "-m")
 CHECKS: Final = (
@@ -48,6 +53,8 @@ class Plan:
     beside: Stage | None
     on_stack: tuple[Stage, ...]
     down: Stage | None
+    on_kube: tuple[Stage, ...] = ()
+    """After all others: two clusters at once are too much for a small machine."""
 
     def stages(self) -> Iterator[Stage]:
         """All stages, in the order of the summary."""
@@ -57,6 +64,7 @@ class Plan:
         yield from self.on_stack
         if self.down:
             yield self.down
+        yield from self.on_kube
 
 
 def register(app: typer.Typer) -> None:
@@ -121,12 +129,23 @@ def full_plan(stack: str, *, every: bool) -> Plan:
         beside=Stage("up", (launcher, "up", "--stack", stack, "--demo")),
         on_stack=(
             suite("contract", "tests/contract", workers=min(4, 2 * cores)),
-            suite("integration", "tests/integration", *apart, workers=min(8, 2 * cores)),
+            suite("integration", "tests/integration", *apart, KUBE_APART, workers=min(8, 2 * cores)),
             *((suite("faults", *faults, workers=0),) if faults else ()),
-            suite("e2e", "tests/e2e", "--ignore=tests/e2e/down", workers=0),
+            suite("e2e", "tests/e2e", *DOWN_APART, workers=0),
         ),
         down=suite("down", "tests/e2e/down", workers=0),
+        on_kube=kube_stages(
+            Stage("kube-up", (launcher, "up", "--kubernetes", "--cluster-only", "--stack", f"{stack}-kube")),
+            # One after the other: some kill parts of the cluster.
+            suite("kube", KUBE_TESTS, workers=0),
+            suite("kube-down", "tests/e2e/kube_down", workers=0),
+        ),
     )
+
+
+def kube_stages(up: Stage, tests: Stage, down: Stage) -> tuple[Stage, ...]:
+    """Return the stages on a Kubernetes cluster of their own, or on the one that KUBECONFIG_TEST names."""
+    return (tests,) if os.environ.get("KUBECONFIG_TEST") else (up, tests, down)
 
 
 def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool) -> Plan:
@@ -137,12 +156,15 @@ def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool) -> Plan:
         raise InputError(f"--only {unknown[0]}: no such stage; choose among {', '.join(names)}")
     if quick:
         return Plan(alone=plan.alone, beside=None, on_stack=(), down=None)
+    on_kube = tuple(stage for stage in plan.on_kube if not (keep and stage.name == "kube-down"))
     if not only:
-        return Plan(plan.alone, plan.beside, plan.on_stack, None if keep else plan.down)
+        return Plan(plan.alone, plan.beside, plan.on_stack, None if keep else plan.down, on_kube)
     alone = tuple(stage for stage in plan.alone if stage.name in only)
     on_stack = tuple(stage for stage in plan.on_stack if stage.name in only)
     up = plan.beside if on_stack or "up" in only else None
-    return Plan(alone, up, on_stack, plan.down if "down" in only else None)
+    if not any(stage.name in only for stage in on_kube):
+        on_kube = ()
+    return Plan(alone, up, on_stack, plan.down if "down" in only else None, on_kube)
 
 
 class Runner:
@@ -176,7 +198,9 @@ class Runner:
                 return False
             if not all(self._finish(self._start(stage)) for stage in plan.on_stack):
                 return False
-            return plan.down is None or self._finish(self._start(plan.down))
+            if plan.down is not None and not self._finish(self._start(plan.down)):
+                return False
+            return all(self._finish(self._start(stage)) for stage in plan.on_kube)
         finally:
             if beside is not None:
                 beside.stop()
@@ -204,7 +228,8 @@ class Runner:
         self._print(tail(outcome.log, 64 * 1024)[-FAILED_LINES:])
         if outcome.stage.name in {stage.name for stage in CHECKS} | {"unit", "property"}:
             return
-        for saved in container_tails(self.stack, LABEL_STACK, lines=500, into=self.logs):
+        stack = f"{self.stack}-kube" if outcome.stage.name.startswith("kube") else self.stack
+        for saved in container_tails(stack, LABEL_STACK, lines=500, into=self.logs):
             if any(saved.stem.endswith(f"-{part}") for part in TALKATIVE):
                 self.console.print(f"[bold]last lines of {saved.stem}[/bold]")
                 self._print(tail(saved, 16 * 1024)[-CONTAINER_LINES:])

@@ -19,6 +19,7 @@ from gateway.cli.progress import Progress
 from gateway.cli.provision import apply_tenants, await_ready
 from gateway.cli.session import CHECKOUT, JsonOption, StackOption, print_json
 from gateway.cli.tenants import documents
+from gateway.cli.up_kube import up_kubernetes
 
 EXAMPLES: Final = CHECKOUT / "examples" / "tenants"
 
@@ -31,6 +32,13 @@ PortOption = Annotated[
     typer.Option(
         "--port", min=1, max=65535, help="Port of the gateway on 127.0.0.1 (default: 8080 or the next free)."
     ),
+]
+KubernetesOption = Annotated[
+    bool,
+    typer.Option("--kubernetes", help="A Kubernetes cluster in containers, instead of plain containers."),
+]
+ClusterOnlyOption = Annotated[
+    bool, typer.Option("--cluster-only", help="With --kubernetes: the cluster, and nothing on it.")
 ]
 DemoOption = Annotated[
     bool | None,
@@ -56,12 +64,17 @@ def up(
     port: PortOption = None,
     demo: DemoOption = None,
     pace: PaceOption = Pace.ORDINARY,
+    kubernetes: KubernetesOption = False,
+    cluster_only: ClusterOnlyOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Bring up the whole stack; run it again at any time, it changes only what differs."""
+    local = Stack(stack, CHECKOUT)
+    if kubernetes:
+        up_kubernetes(local, port=port, cluster_only=cluster_only, as_json=as_json)
+        return
     begun = time.monotonic()
     words = Console(stderr=True)
-    local = Stack(stack, CHECKOUT)
     sources = documents([tenants])
     with Progress(words) as report, local.locked(report):
         up_now = bring_up(local, report, port=port, pace=pace)

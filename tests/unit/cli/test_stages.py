@@ -93,7 +93,8 @@ def test_a_stage_is_stopped_with_its_children(tmp_path: Path) -> None:
     wait_for(lambda: is_gone(child), "the child is gone", every_s=0.01)
 
 
-def test_stages_can_be_chosen() -> None:
+def test_stages_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG_TEST", raising=False)
     plan = full_plan("x", every=False)
     assert [stage.name for stage in choose(plan, quick=True, only=(), keep=False).stages()] == [
         "lint",
@@ -108,7 +109,11 @@ def test_stages_can_be_chosen() -> None:
         "up",
         "e2e",
     ]
-    assert choose(plan, quick=False, only=(), keep=True).down is None
+    kube = [stage.name for stage in choose(plan, quick=False, only=("kube",), keep=False).stages()]
+    assert kube == ["kube-up", "kube", "kube-down"]
+    kept = choose(plan, quick=False, only=(), keep=True)
+    assert kept.down is None
+    assert [stage.name for stage in kept.on_kube] == ["kube-up", "kube"]
     with pytest.raises(InputError, match="choose among lint"):
         choose(plan, quick=False, only=("nonsense",), keep=False)
 

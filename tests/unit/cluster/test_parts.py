@@ -100,8 +100,8 @@ def test_more_than_dockers_capabilities_only_where_slurmd_makes_namespaces() -> 
 
 
 def test_only_the_gateway_is_published() -> None:
-    published = {name: part.published.host_port for name, part in parts(port=8099).items() if part.published}
-    assert published == {"gateway": 8099}
+    given = {name: part.published for name, part in parts(port=8099).items() if part.published}
+    assert {name: [one.host_port for one in ports] for name, ports in given.items()} == {"gateway": [8099]}
 
 
 def test_a_changed_configuration_replaces_slurm_and_nothing_else() -> None:

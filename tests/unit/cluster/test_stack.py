@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.cluster.stack import FIRST_PORT, LAST_PORT, Stack, choose_port
+from bridge.cluster.stack import GATEWAY_PORTS, Stack, choose_port
 from bridge.cluster.status import PartStatus, diagnose
 from bridge.errors import InputError, Unavailable
 
@@ -82,7 +82,7 @@ def port(*taken: int, wished: int | None = None, kept: int | None = None, kept_i
 
 
 def test_the_first_free_port_is_taken_and_then_kept() -> None:
-    assert port() == FIRST_PORT
+    assert port() == GATEWAY_PORTS[0]
     assert port(8080, 8081) == 8082
     assert port(kept=8082) == 8082
     assert port(8082, kept=8082, kept_is_ours=True) == 8082
@@ -101,4 +101,4 @@ def test_a_wished_port_is_that_one_or_none() -> None:
 
 def test_no_free_port_is_one_sentence() -> None:
     with pytest.raises(Unavailable, match="--port"):
-        port(*range(FIRST_PORT, LAST_PORT + 1))
+        port(*GATEWAY_PORTS)
