@@ -25,6 +25,7 @@ from bridge.cluster.network import ensure_network
 from bridge.cluster.observe import observe
 from bridge.cluster.plan import Kind, Observed, changes, plan, refuse_collisions, refuse_other_kind
 from bridge.cluster.pool import LOCAL_POOL, Pool
+from bridge.cluster.release import ReleaseImages
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import API_PORTS, GATEWAY_PORTS, Stack, choose_port, port_is_free
 from bridge.errors import StepFailed
@@ -82,15 +83,22 @@ def bring_up_kube(
     return KubeUp(changed=changes(steps), kubeconfig=kubeconfig, image=image, gateway_port=ports.gateway)
 
 
-def load_images(stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL) -> tuple[str, ...]:
-    """Build Sluice's own images and put them into the nodes; return those that a node lacked."""
+def load_images(
+    stack: Stack, report: Reporter, *, pool: Pool = LOCAL_POOL
+) -> tuple[ReleaseImages, tuple[str, ...]]:
+    """Build Sluice's own images and put them into the nodes; return them, and those that a node lacked."""
     client = connect()
     with stack.building(report):
         builder = Builder(client, stack.checkout, report)
-        images = builder.all(ensure_base(client, report))
-        login = builder.login(images.slurm)
-    references = (images.slurm, login, images.agent, images.gateway, images.mariadb)
-    return load_into_nodes(stack.name, [node.name for node in pool.nodes], references, report)
+        made = builder.all(ensure_base(client, report))
+        images = ReleaseImages(
+            slurm=made.slurm,
+            login=builder.login(made.slurm),
+            agent=made.agent,
+            gateway=made.gateway,
+            mariadb=made.mariadb,
+        )
+    return images, load_into_nodes(stack.name, [node.name for node in pool.nodes], images.all, report)
 
 
 def _ports(client: docker.DockerClient, stack: Stack, observed: Observed, wished: int | None) -> Ports:

@@ -6,13 +6,13 @@ What flows in: a running gateway, users. What flows out: keys that work. One tha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import httpx
 import yaml
 
-from bridge.cluster.console import run_in
+from bridge.cluster.console import Ran, run_in
 from bridge.cluster.engine import connect
 from bridge.cluster.reporter import Reporter
 from bridge.cluster.stack import Stack
@@ -29,8 +29,18 @@ def users_of(sources: Iterable[Mapping[str, str]]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def ensure_keys(stack: Stack, url: str, users: Sequence[str], report: Reporter) -> dict[str, str]:
-    """Make sure that ``keys.json`` has a key that works for each user; return the new ones."""
+def ensure_keys(
+    stack: Stack,
+    url: str,
+    users: Sequence[str],
+    report: Reporter,
+    *,
+    ask: Callable[[Sequence[str]], Ran] | None = None,
+) -> dict[str, str]:
+    """Make sure that ``keys.json`` has a key that works for each user; return the new ones.
+
+    `ask` runs a command in the gateway's container, where that isn't one of Docker's.
+    """
     kept = {user: str(key) for user, key in stack.read("keys.json").items()}
     with httpx.Client(base_url=url, timeout=10, trust_env=False) as http:
         missing = [user for user in users if user not in kept or not _works(http, kept[user])]
@@ -40,7 +50,7 @@ def ensure_keys(stack: Stack, url: str, users: Sequence[str], report: Reporter) 
     command = ["python", "-m", "gateway.keys", "ensure", "--label", "up", "--renew"]
     for user in missing:
         command += ["--user", user]
-    ran = run_in(connect(), stack.name, "gateway", tuple(command))
+    ran = ask(command) if ask else run_in(connect(), stack.name, "gateway", tuple(command))
     new = _keys(ran.out) if ran.code == 0 else {}
     if set(missing) - set(new):
         raise StepFailed(

@@ -71,7 +71,8 @@ def up(
     """Bring up the whole stack; run it again at any time, it changes only what differs."""
     local = Stack(stack, CHECKOUT)
     if kubernetes:
-        up_kubernetes(local, port=port, cluster_only=cluster_only, as_json=as_json)
+        given = documents([tenants])
+        up_kubernetes(local, port=port, cluster_only=cluster_only, sources=given, as_json=as_json)
         return
     begun = time.monotonic()
     words = Console(stderr=True)

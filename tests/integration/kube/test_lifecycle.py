@@ -60,7 +60,9 @@ def test_pods_live_on_when_their_kubelet_is_killed(own_cluster: Cluster, namespa
     own_cluster.node_exec(node, "pkill", "-9", "-x", "kubelet")
     healthy = ("curl", "--silent", "http://127.0.0.1:10248/healthz")
     wait_for(lambda: own_cluster.node_exec(node, *healthy, check=False).stdout == "ok", "the kubelet is back")
-    assert namespace.sh("steady", "echo here").stdout == "here\n"
+    wait_for(
+        lambda: namespace.sh("steady", "echo here", check=False).stdout == "here\n", "the pod can be reached"
+    )
     assert started(namespace, "steady") == before
 
 
