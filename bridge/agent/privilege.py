@@ -16,7 +16,7 @@ from bridge.job import JobSpec
 from bridge.slurm.errnos import Errno
 
 _DENIED: Final = "Access/permission denied"
-_NO_REBOOT: Final = f"rebooting of nodes is only allowed for admins: {_DENIED}"
+_NO_REBOOT: Final = f"rebooting of nodes is only allowed for admins ({_DENIED})"
 
 
 def as_ordinary(spec: JobSpec, root_only: Callable[[], frozenset[str]]) -> JobSpec:

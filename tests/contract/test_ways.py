@@ -172,7 +172,7 @@ def record(scene: RealScene, job_id: int) -> dict[str, str]:
     shown = scene.shown(job_id)
     scene.slurm.cancel(job_id, user=scene.user)
     for name in ("StdOut", "StdErr"):
-        shown[name] = shown[name].replace(str(job_id), "N")
+        shown[name] = shown.get(name, "").replace(str(job_id), "N")
     return {name: value for name, value in shown.items() if name not in VOLATILE}
 
 

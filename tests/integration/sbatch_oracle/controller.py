@@ -41,6 +41,9 @@ SLUICE_AGENT_REST_URL=http://127.0.0.1:6820 $as_slurm python -m bridge.agent >/t
 """
 _FIELD: Final = re.compile(r"(\S+?)=(.*?)(?=\s+[A-Za-z/:&_]+=|\s*$)")
 
+PADDED: Final = "0*"
+"""``%9j`` fills a path up with zeros."""
+
 Record = dict[str, str]
 
 
@@ -76,7 +79,9 @@ class Controller:
             number = fields["JobId"].split()[0]
             leader = int(fields.get("HetJobId") or fields.get("ArrayJobId") or number)
             plain = {
-                name: re.sub(rf"(?<![0-9]){number}(?![0-9])", "@J@", value)
+                name: re.sub(
+                    rf"(?<![0-9]){PADDED if name == 'StdOut' else ''}{number}(?![0-9])", "@J@", value
+                )
                 for name, value in fields.items()
                 if name not in volatile and name not in ("HetJobId", "HetJobIdSet", "ArrayJobId")
             }
@@ -101,8 +106,9 @@ def controller(image: str, stack: str, kind: str) -> Iterator[Controller]:
     try:
         run(["docker", "cp", str(HERE / f"{kind}.conf"), f"{name}:/etc/slurm/slurm.conf"])
         run(["docker", "cp", str(HERE / "ask.py"), f"{name}:/root/"])
-        if (topology := HERE / f"{kind}.topology.conf").exists():
-            run(["docker", "cp", str(topology), f"{name}:/etc/slurm/topology.conf"])
+        for other in ("topology.conf", "gres.conf"):
+            if (file := HERE / f"{kind}.{other}").exists():
+                run(["docker", "cp", str(file), f"{name}:/etc/slurm/{other}"])
         subprocess.run(["docker", "exec", "-d", name, "sh", "-ec", f"{_START}\nwait"], check=True)
         ping = ["docker", "exec", name, "test", "-S", "/run/sluice/agent/agent.sock"]
         wait_for(lambda: run(ping, check=False).returncode == 0, "the agent has its socket", deadline_s=240)
