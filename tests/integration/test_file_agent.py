@@ -151,12 +151,22 @@ def place() -> Iterator[Place]:
 
 def test_the_owner_reads_an_own_file_whole_and_in_pieces(place: Place) -> None:
     path = place.file("ada/whole", b"0123456789")
-    assert place.answer(path) == {"data": b"0123456789", "size": 10, "offset": 0}
-    assert place.answer(path, offset=3, length=4) == {"data": b"3456", "size": 10, "offset": 3}
-    assert place.answer(path, offset=-3) == {"data": b"789", "size": 10, "offset": 7}
-    assert place.answer(path, offset=-99, length=2) == {"data": b"01", "size": 10, "offset": 0}
-    assert place.answer(path, offset=2**62) == {"data": b"", "size": 10, "offset": 2**62}
-    assert place.answer(path, length=0) == {"data": b"", "size": 10, "offset": 0}
+    assert place.answer(path) == {"data": b"0123456789", "size": 10, "offset": 0, "disk_full": False}
+    assert place.answer(path, offset=3, length=4) == {
+        "data": b"3456",
+        "size": 10,
+        "offset": 3,
+        "disk_full": False,
+    }
+    assert place.answer(path, offset=-3) == {"data": b"789", "size": 10, "offset": 7, "disk_full": False}
+    assert place.answer(path, offset=-99, length=2) == {
+        "data": b"01",
+        "size": 10,
+        "offset": 0,
+        "disk_full": False,
+    }
+    assert place.answer(path, offset=2**62) == {"data": b"", "size": 10, "offset": 2**62, "disk_full": False}
+    assert place.answer(path, length=0) == {"data": b"", "size": 10, "offset": 0, "disk_full": False}
 
 
 def test_bytes_that_are_no_text_pass_unchanged_up_to_the_limit(place: Place) -> None:
@@ -169,7 +179,7 @@ def test_bytes_that_are_no_text_pass_unchanged_up_to_the_limit(place: Place) -> 
 def test_a_file_that_was_truncated_behind_the_reader_gives_what_there_is(place: Place) -> None:
     path = place.file("ada/short", b"x" * 100)
     os.truncate(path, 10)
-    assert place.answer(path, offset=50) == {"data": b"", "size": 10, "offset": 50}
+    assert place.answer(path, offset=50) == {"data": b"", "size": 10, "offset": 50, "disk_full": False}
 
 
 def test_stat_tells_size_and_time(place: Place) -> None:

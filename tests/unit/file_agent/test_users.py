@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from bridge.errors import Denied, NotFound, Unavailable
+from bridge.wellknown import SLUICE_UID
 from gateway.file_agent.users import Identity, Users
 
 PASSWD = """\
@@ -67,3 +68,24 @@ def test_lines_that_are_no_entries_are_left_out(tmp_path: Path) -> None:
         folder(tmp_path, "# comment\n\nx:y\nada:x:abc:1:\n" + PASSWD, "lab\nlab:x:zz:ada\n" + GROUP)
     )
     assert users.identity("ada").groups == (30000,)
+
+
+def test_users_of_the_sites_directory_have_the_sites_uids(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("ada:x:20000:20000::/home/ada:/bin/bash\n")
+    lines = (
+        "lena:x:5001:5000:::",
+        "ada:x:5002:5000:::",
+        "daemon2:x:999:5000:::",
+        "disk:x:5003:6:::",
+        f"ours:x:{SLUICE_UID}:5000:::",
+    )
+    (tmp_path / "site-passwd").write_text("\n".join(lines) + "\n")
+    users = Users(tmp_path)
+    assert (users.identity("lena").uid, users.identity("lena").gid) == (5001, 5000)
+    assert users.identity("ada").uid == 20000, "of one name the local user counts, as in NSS"
+    for name in ("daemon2", "disk", "ours"):
+        with pytest.raises(Denied):
+            users.identity(name)
+    (tmp_path / "passwd").write_text("ada:x:5002:20000::/home/ada:/bin/bash\n")
+    with pytest.raises(Denied):
+        users.identity("ada")
