@@ -68,6 +68,28 @@ def test_a_table_cut_by_hand_leaves_rules_in_force_and_is_put_back(stack: Stack,
     )
 
 
+def test_slurmctld_says_that_it_judges_by_an_older_table_also_after_a_restart(
+    stack: Stack, tenant: OwnTenant
+) -> None:
+    policy = "/var/lib/sluice/policy"
+
+    def in_force() -> str:
+        stack.login_node(tenant.user).run("sbatch --test-only --gpus=1 --wrap hostname", check=False)
+        return stack.exec("slurmctld", "cat", "/var/lib/sluice/said/table").stdout
+
+    assert in_force().startswith("current")
+    cut = f"head -c 200 {policy}/table.lua > {policy}/t && mv {policy}/t {policy}/table.lua"
+    stack.exec("bridge", "sh", "-c", f"{cut} && touch -d '+2 seconds' {policy}/job_submit.lua", user="7700")
+    with stopped(stack, "bridge"):  # else it puts the table back
+        assert in_force().startswith("previous\t"), in_force()
+        docker("restart", "-t", "10", stack.container("slurmctld"))
+        wait_for(lambda: answers(stack, "scontrol", "ping"), "slurmctld is back", deadline_s=60)
+        said = stack.login_node(tenant.user).run("sbatch --test-only --gpus=99 --wrap x", check=False)
+        assert "(rule user.unknown)" in said.text, "the table before doesn't know the newest tenant"
+        assert in_force().startswith("previous\t")
+    wait_for(lambda: in_force().startswith("current"), "the bridge's table is in force again", deadline_s=90)
+
+
 def test_an_apply_that_lost_slurmdbd_in_the_middle_is_finished_later(
     stack: Stack, make_tenant: MakeTenant
 ) -> None:
