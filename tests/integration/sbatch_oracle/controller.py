@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,14 +91,25 @@ class Controller:
             for number, components in found.items()
         }
 
+    def environment(self, number: int) -> dict[str, str]:
+        """Return the environment that slurmctld keeps for a job: a count, then texts that end with NUL."""
+        file = f"/var/spool/slurmctld/hash.{number % 10}/job.{number}/environment"
+        texts = self.run("sh", "-c", f"tail -c +5 {file}").split("\0")
+        return dict(text.partition("=")[::2] for text in texts if "=" in text)
+
     def run(self, *words: str) -> str:
         """Run a command as root; returns its output."""
         return run(["docker", "exec", self.container, *words]).stdout
 
 
 @contextmanager
-def controller(image: str, stack: str, kind: str) -> Iterator[Controller]:
-    """Start a controller of `kind` from the agent's image; remove it at the end."""
+def controller(
+    image: str, stack: str, kind: str, *, prepare: Callable[[str], object] = lambda _name: None
+) -> Iterator[Controller]:
+    """Start a controller of `kind` from the agent's image; remove it at the end.
+
+    `prepare` gets the container's name before anything runs in it.
+    """
     name = f"{stack}-oracle-{uuid.uuid4().hex[:8]}"
     labels = [f"--label={LABEL_STACK}={stack}", f"--label={LABEL_PART}=oracle"]
     as_root = ["--user=0", "--entrypoint=sleep", f"--hostname={HOST}", f"--name={name}"]
@@ -109,6 +120,7 @@ def controller(image: str, stack: str, kind: str) -> Iterator[Controller]:
         for other in ("topology.conf", "gres.conf"):
             if (file := HERE / f"{kind}.{other}").exists():
                 run(["docker", "cp", str(file), f"{name}:/etc/slurm/{other}"])
+        prepare(name)
         subprocess.run(["docker", "exec", "-d", name, "sh", "-ec", f"{_START}\nwait"], check=True)
         ping = ["docker", "exec", name, "test", "-S", "/run/sluice/agent/agent.sock"]
         wait_for(lambda: run(ping, check=False).returncode == 0, "the agent has its socket", deadline_s=240)
