@@ -143,7 +143,6 @@ def read_pod(document: Doc) -> Pod:
     spec = document.child("spec")
     affinity = spec.child("affinity")
     node = affinity.child("nodeAffinity")
-    required = node.child("requiredDuringSchedulingIgnoredDuringExecution")
     meta = read_meta(document)
     security = spec.child("securityContext")
     return Pod(
@@ -158,9 +157,7 @@ def read_pod(document: Doc) -> Pod:
         priority_class=spec.text("priorityClassName"),
         gates=tuple(gate.text("name") for gate in spec.children("schedulingGates")),
         node_selector=spec.strings("nodeSelector"),
-        required_terms=read_terms(required)
-        if node.has("requiredDuringSchedulingIgnoredDuringExecution")
-        else None,
+        required_terms=_required(node),
         preferred_terms=tuple(
             (part.number("weight") or 0, read_term(part.child("preference")))
             for part in node.children("preferredDuringSchedulingIgnoredDuringExecution")
@@ -180,6 +177,11 @@ def read_pod(document: Doc) -> Pod:
         scheduling_group=spec.child("schedulingGroup").text("podGroupName"),
         phase=document.child("status").text("phase"),
     )
+
+
+def _required(node_affinity: Doc) -> tuple[Term, ...] | None:
+    key = "requiredDuringSchedulingIgnoredDuringExecution"
+    return read_terms(node_affinity.child(key)) if node_affinity.has(key) else None
 
 
 def _or_default(value: int | None, default: int) -> int:
