@@ -13,9 +13,7 @@ end
 local function judged(request)
 	local tenant = asked_tenant(request)
 	local fine, decision = pcall(decide, request)
-	if not fine then
-		say_refusal(tenant, decision)
-	end
+	if not fine then say_refusal(tenant, decision) end
 	if tenant.mode == "enforce" then
 		if not fine then
 			error(decision)

@@ -63,8 +63,8 @@ ALIKE_BY_NATURE = (
 )
 """Lines of which no mutant can be told from the rule."""
 
-TRIED_ELSEWHERE = ("table.missing", "user_id or -1", "desc.user_id == job.user_id")
-"""Lines that test_job_submit.py is about."""
+TRIED_ELSEWHERE = ("say_refusal(", "table.missing", "user_id or -1", "desc.user_id == job.user_id")
+"""Lines that test_job_submit.py and test_said.py are about."""
 
 
 def mutants(source: str, section: str) -> Iterator[tuple[str, str]]:
