@@ -69,11 +69,17 @@ class Address:
                 f"{part} does not answer on {self.host}:{self.port} ({error})", part=part
             ) from error
         try:
-            sock = context.wrap_socket(plain, server_hostname=self.host)
+            # Not connected yet: the handshake follows, so that there is always one socket to close.
+            sock = context.wrap_socket(plain, server_hostname=self.host, do_handshake_on_connect=False)
+        except OSError as error:
+            plain.close()
+            raise Unavailable(f"{part} on {self.host}:{self.port} broke off ({error})", part=part) from error
+        try:
+            sock.do_handshake()
             send_frame(sock, {"op": HELLO, "args": {"token": self.token.read_text().strip()}})
             greeting = receive_frame(sock)
         except (OSError, ConnectionLost) as error:
-            plain.close()
+            sock.close()
             raise Unavailable(f"{part} on {self.host}:{self.port} broke off ({error})", part=part) from error
         if greeting is None or "error" in greeting:
             sock.close()

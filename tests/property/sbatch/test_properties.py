@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridge.errors import ScriptError
 from bridge.job import UNLIMITED
-from bridge.sbatch import dates, memory, nodes, parse, signals, times
+from bridge.sbatch import FileWanted, SubmitContext, dates, memory, nodes, parse, signals, times
 from bridge.sbatch.options import OPTIONS, VARIABLES
 from tests.support.effort import examples
 from tests.unit.sbatch.description import context_of
@@ -22,9 +23,13 @@ VALUE = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_siz
 SPICE = st.text(st.sampled_from("0123456789-:,+=@*[]{}/.%kKmMgGtTbBrRx 'T\"\\#"), max_size=16)
 
 
-def accept(script: bytes, **said: object) -> None:
+def accept(script: bytes, *, context: SubmitContext = CONTEXT, **said: object) -> None:
     try:
-        parse(script, context=CONTEXT, **said)  # type: ignore[arg-type] # keywords of parse
+        parse(script, context=context, **said)  # type: ignore[arg-type] # keywords of parse
+    except FileWanted as wanted:
+        assert wanted.path not in context.files
+        held = {**context.files, wanted.path: b"gpu1\n"}
+        accept(script, context=replace(context, files=held), **said)
     except ScriptError as error:
         assert error.message
         assert error.details["exit_code"] in (1, 255)
