@@ -123,6 +123,7 @@ def full_plan(stack: str, *, every: bool) -> Plan:
         alone=(
             *CHECKS,
             suite("unit", "tests/unit", workers=cores),
+            suite("component", "tests/component", workers=cores),
             suite("property", "tests/property", workers=cores),
             suite("chart", "tests/chart", workers=0),
         ),
@@ -226,7 +227,7 @@ class Runner:
 
     def _show_failure(self, outcome: Outcome) -> None:
         self._print(tail(outcome.log, 64 * 1024)[-FAILED_LINES:])
-        if outcome.stage.name in {stage.name for stage in CHECKS} | {"unit", "property"}:
+        if outcome.stage.name in {stage.name for stage in CHECKS} | {"unit", "component", "property"}:
             return
         stack = f"{self.stack}-kube" if outcome.stage.name.startswith("kube") else self.stack
         for saved in container_tails(stack, LABEL_STACK, lines=500, into=self.logs):

@@ -1,7 +1,7 @@
 """Submitting: validate -> parse -> decide -> record intent -> Slurm -> record outcome.
 
 What can go wrong where, and what the store, the client and Slurm have then (each row has a test in
-``tests/unit/gateway/test_crash_points.py``):
+``tests/component/gateway/test_crash_points.py``):
 
 ================================  ==========  ==============================================  ================
 the gateway dies ...              store       what happens then                               jobs

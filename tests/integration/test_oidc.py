@@ -17,10 +17,10 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 
 from bridge.policy.tenant import Tenant
+from tests.component.gateway.conftest import World, WorldMaker
+from tests.component.gateway.conftest import world as world  # noqa: PLC0414 - a fixture
+from tests.component.gateway.rig import SCRIPT, until
 from tests.support.issuer import AUDIENCE, DISCOVERY, JWKS, Issuer, running_issuer, spare_key
-from tests.unit.gateway.conftest import World, WorldMaker
-from tests.unit.gateway.conftest import world as world  # noqa: PLC0414 - a fixture
-from tests.unit.gateway.rig import SCRIPT, until
 
 SUBJECT = "subject-1"
 
@@ -400,7 +400,7 @@ def test_an_issuer_can_not_speak_for_another_ones_subjects(tell: Tell, issuer: I
         await refused(w, other.token(), 403)
         await refused(w, issuer.token(), 403)
 
-    tell(story, {"issuer": other.url, "audience": [AUDIENCE]})
+    tell(story, {"issuer": other.url, "audience": [AUDIENCE], "keys_pause_s": 0.001})
 
 
 def test_a_subject_of_two_users_is_nobodys(tell: Tell, issuer: Issuer) -> None:

@@ -36,7 +36,7 @@ EACH_TIME = re.compile(
 
 SCRIPTS = {
     "plain": "",
-    "tasks": "#SBATCH -n4 -c2\n#SBATCH --mem-per-cpu=100M",
+    "tasks": "#SBATCH -n2 -c2\n#SBATCH --mem-per-cpu=100M",
     "nodes": "#SBATCH -N2 --ntasks-per-node=2\n#SBATCH --time=1:30:00 --time-min=10",
     "gpus": "#SBATCH --gpus=h100:2\n#SBATCH --cpus-per-gpu=2 --mem-per-gpu=512M",
     "gpus per node": "#SBATCH -N2 --gpus-per-node=h100:1 --mem=256M",

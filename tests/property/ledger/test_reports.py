@@ -16,8 +16,8 @@ from gateway.ledger.amounts import NO_USAGE, Payer, Usage
 from gateway.ledger.balance import Entry, balance, settle
 from gateway.ledger.charge import RunKey, charge_of
 from gateway.store import entries as stored
+from tests.component.ledger.books import NOW, Books, opened
 from tests.support.effort import examples
-from tests.unit.ledger.books import NOW, Books, opened
 from tests.unit.ledger.rows import at, run
 
 TRES = st.sampled_from(

@@ -102,6 +102,7 @@ def test_stages_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         "types",
         "imports",
         "unit",
+        "component",
         "property",
         "chart",
     ]

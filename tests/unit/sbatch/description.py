@@ -10,7 +10,7 @@ from typing import Any
 
 from bridge.errors import ScriptError
 from bridge.job import UNLIMITED, JobSpec, Minutes
-from bridge.sbatch import SubmitContext, parse
+from bridge.sbatch import FileWanted, ParsedScript, SubmitContext, parse
 
 DATA = Path(__file__).parents[2] / "data" / "sbatch"
 
@@ -157,8 +157,8 @@ def judge(answer: Answer) -> list[str]:
         now=datetime.fromtimestamp(answer["asked_at"], UTC),
     )
     try:
-        parsed = parse(
-            script_of(answer), arguments=answer.get("arguments", []), variables=variables, context=context
+        parsed = _parsed(
+            script_of(answer), context, arguments=answer.get("arguments", []), variables=variables
         )
     except ScriptError as error:
         said = (error.details["exit_code"], error.details["slurm_words"])
@@ -175,6 +175,14 @@ def judge(answer: Answer) -> list[str]:
         pairs = [(replace(spec, exclude=each.get("exc_nodes")), each) for spec, each in pairs]
     found = [_compared(spec, theirs) for spec, theirs in pairs]
     return [f"{said} (component {at})" for at, each in enumerate(found) for said in each]
+
+
+def _parsed(script: bytes, context: SubmitContext, **said: Any) -> ParsedScript:
+    """Parse; sbatch was asked in a folder without the files that an option may name."""
+    try:
+        return parse(script, context=context, **said)
+    except FileWanted as wanted:
+        return _parsed(script, replace(context, files={**context.files, wanted.path: None}), **said)
 
 
 def _compared(spec: JobSpec, theirs: Mapping[str, Any]) -> list[str]:

@@ -23,8 +23,8 @@ from gateway.config import Settings
 from gateway.directory import TenantSource
 from gateway.store import keys
 from gateway.store.engine import Store
+from tests.component.gateway.rig import Clock, FixedTenants, fake_slurm
 from tests.support.database import database
-from tests.unit.gateway.rig import Clock, FixedTenants, fake_slurm
 
 USERS = {"ada": False, "bela": False, "chen": False, "root": True}
 

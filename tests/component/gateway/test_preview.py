@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from bridge.errors import Unavailable
 from gateway.price.book import PriceBook
-from tests.unit.gateway.conftest import WorldMaker
-from tests.unit.gateway.test_routes import problem
+from tests.component.gateway.conftest import WorldMaker
+from tests.component.gateway.test_routes import problem
 
 RAW = {"Content-Type": "text/x-shellscript"}
 SCRIPT = b"#!/bin/sh\n#SBATCH --time=90 --gpus=h100:2 -J train\nhostname\n#SBATCH -n2\n"

@@ -16,7 +16,7 @@ from bridge.job import AccountingRow, BaseState
 from gateway.ledger.amounts import NO_USAGE, Usage
 from gateway.ledger.charge import RunKey
 from gateway.store import entries as stored
-from tests.unit.ledger.books import Books, opened
+from tests.component.ledger.books import Books, opened
 from tests.unit.ledger.rows import at, run, seconds
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from bridge.errors import OutcomeUnknown, SlurmRefused, Unavailable
 from bridge.job import JobSpec
 from bridge.policy.tenant_schema import tenant_schema
-from tests.unit.gateway.conftest import World, WorldMaker
-from tests.unit.gateway.rig import SCRIPT, until
+from tests.component.gateway.conftest import World, WorldMaker
+from tests.component.gateway.rig import SCRIPT, until
 
 RAW = {"Content-Type": "text/x-shellscript"}
 

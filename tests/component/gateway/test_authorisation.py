@@ -23,8 +23,8 @@ from gateway.api_key import new_key
 from gateway.app import create_app
 from gateway.principal import grant_of
 from gateway.store import keys
-from tests.unit.gateway.conftest import World, WorldMaker
-from tests.unit.gateway.rig import SCRIPT
+from tests.component.gateway.conftest import World, WorldMaker
+from tests.component.gateway.rig import SCRIPT
 from tests.unit.tenants.site import Site
 
 PEOPLE: Final = {

@@ -12,8 +12,8 @@ from bridge.errors import Unavailable
 from bridge.job import AccountingRow, JobSpec
 from gateway.store import jobs
 from gateway.track.accounting import AccountingScan
+from tests.component.gateway.rig import SCRIPT, Clock, Gateway, fake_slurm, gateway
 from tests.support.database import database
-from tests.unit.gateway.rig import SCRIPT, Clock, Gateway, fake_slurm, gateway
 
 SPEC = JobSpec(script=SCRIPT, work_dir="/home/ada", environment={}, tres_per_job="gres/gpu:h100:1")
 

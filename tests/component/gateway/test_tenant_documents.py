@@ -18,8 +18,8 @@ from bridge.errors import Unavailable
 from bridge.health import Heartbeat
 from bridge.serve import handlers
 from gateway.directory import BridgeTenants
+from tests.component.gateway.conftest import World, WorldMaker
 from tests.support.bad_documents import BAD_DOCUMENTS
-from tests.unit.gateway.conftest import World, WorldMaker
 from tests.unit.tenants.site import Site
 
 MERLIN: dict[str, Any] = {

@@ -8,8 +8,8 @@ import base64
 import pytest
 
 from bridge.slurm.port import CommandAnswer
-from tests.unit.gateway.conftest import WorldMaker
-from tests.unit.gateway.test_routes import problem
+from tests.component.gateway.conftest import WorldMaker
+from tests.component.gateway.test_routes import problem
 
 
 def test_a_command_runs_as_the_caller_and_its_failure_is_an_answer(world: WorldMaker) -> None:

@@ -15,8 +15,8 @@ from bridge.slurm.fake import FakeSlurm
 from bridge.slurm.port import Submitted
 from gateway.store import intents, jobs
 from gateway.track.record import JobNumber
+from tests.component.gateway.rig import Clock, Died, Gateway, fake_slurm, gateway
 from tests.support.database import database
-from tests.unit.gateway.rig import Clock, Died, Gateway, fake_slurm, gateway
 
 Patch = Callable[[Gateway], None]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from tests.unit.gateway.conftest import World, WorldMaker
-from tests.unit.gateway.rig import SCRIPT, until
+from tests.component.gateway.conftest import World, WorldMaker
+from tests.component.gateway.rig import SCRIPT, until
 
 
 def told(world: WorldMaker, story: Callable[[World], Coroutine[Any, Any, None]], **settings: Any) -> None:
