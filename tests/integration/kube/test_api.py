@@ -66,14 +66,14 @@ def test_policies_without_a_server_stamp_and_refuse(cluster: Cluster, namespace:
     ]
     cluster.apply(*objects)
     try:
-        wait_for(
-            lambda: (
-                "host networks are not for tenants"
-                in namespace.apply(pod("host", hostNetwork=True), check=False).text
-            ),
-            "the validating policy refuses",
-            every_s=1,
-        )
+
+        def refused() -> bool:
+            # Anew each time: a pod that came in before the policy was in force is not created again.
+            namespace.kubectl("delete", "pod", "host", "--ignore-not-found", "--now")
+            said = namespace.apply(pod("host", hostNetwork=True), check=False).text
+            return "host networks are not for tenants" in said
+
+        wait_for(refused, "the validating policy refuses", every_s=1)
 
         def stamped() -> str:
             namespace.kubectl("delete", "pod", "plain", "--ignore-not-found", "--now")
