@@ -14,14 +14,18 @@ FENCE: Final = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTA
 ELSEWHERE: Final = frozenset({"./sluice test", "./sluice down"})
 """Lines that a run can't do to itself: it is `./sluice test`, and its last stage is `down`."""
 
+ON_A_CLUSTER: Final = frozenset({"install-on-kubernetes.md"})
+"""Documents for a Kubernetes cluster of the reader's own; the test stack has none."""
+
 
 def documents() -> list[Path]:
     """The files whose commands are run: README, tutorials, how-tos."""
-    return [
+    found = [
         CHECKOUT / "README.md",
         *sorted((CHECKOUT / "docs" / "tutorial").glob("*.md")),
         *sorted((CHECKOUT / "docs" / "howto").glob("*.md")),
     ]
+    return [path for path in found if path.name not in ON_A_CLUSTER]
 
 
 def commands(text: str) -> str:
