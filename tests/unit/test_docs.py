@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.support.documents import FENCE, commands, documents
+from tests.support.documents import FENCE, ON_A_CLUSTER, commands, documents
 from tests.support.stack import CHECKOUT
 
 LINK: Final = re.compile(r"\[[^\]]*\]\(([^)#]+)(?:#[^)]*)?\)")
@@ -25,7 +25,9 @@ def test_links_lead_to_files_of_the_checkout(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in documents()], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in documents() and page.name not in ON_A_CLUSTER], ids=name_of
+)
 def test_pages_whose_commands_are_not_run_show_none(page: Path) -> None:
     kinds = [kind for kind, _ in FENCE.findall(page.read_text(encoding="utf-8"))]
     assert not {"sh", "bash", "shell", "console"} & set(kinds)
