@@ -87,7 +87,8 @@ def test(
     ] = TEST_STACK,
 ) -> None:
     """Run all tests: lint, types, unit, property; contract, integration and e2e on a stack of their own."""
-    plan = choose(full_plan(stack, every=every), quick=quick, only=tuple(only or ()), keep=keep)
+    named = tuple(only or ())
+    plan = choose(full_plan(stack, every=every), quick=quick, only=named, keep=keep, kube=every)
     console = Console(soft_wrap=True)
     logs = CHECKOUT / ".sluice" / "test-logs" / stack
     shutil.rmtree(logs, ignore_errors=True)
@@ -149,8 +150,12 @@ def kube_stages(up: Stage, tests: Stage, down: Stage) -> tuple[Stage, ...]:
     return (tests,) if os.environ.get("KUBECONFIG_TEST") else (up, tests, down)
 
 
-def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool) -> Plan:
-    """Leave out what wasn't asked for; a stage on the stack needs the stack up."""
+def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool, kube: bool = False) -> Plan:
+    """Leave out what wasn't asked for; a stage on the stack needs the stack up.
+
+    The cluster's stages run when they are named or with `kube`: building its programs takes a new machine
+    longer than all other stages together.
+    """
     names = [stage.name for stage in plan.stages()]
     unknown = sorted(set(only) - set(names))
     if unknown:
@@ -159,6 +164,7 @@ def choose(plan: Plan, *, quick: bool, only: Sequence[str], keep: bool) -> Plan:
         return Plan(alone=plan.alone, beside=None, on_stack=(), down=None)
     on_kube = tuple(stage for stage in plan.on_kube if not (keep and stage.name == "kube-down"))
     if not only:
+        on_kube = on_kube if kube else ()
         return Plan(plan.alone, plan.beside, plan.on_stack, None if keep else plan.down, on_kube)
     alone = tuple(stage for stage in plan.alone if stage.name in only)
     on_stack = tuple(stage for stage in plan.on_stack if stage.name in only)

@@ -112,7 +112,8 @@ def test_stages_can_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     kube = [stage.name for stage in choose(plan, quick=False, only=("kube",), keep=False).stages()]
     assert kube == ["kube-up", "kube", "kube-down"]
-    kept = choose(plan, quick=False, only=(), keep=True)
+    kept = choose(plan, quick=False, only=(), keep=True, kube=True)
+    assert choose(plan, quick=False, only=(), keep=True).on_kube == ()
     assert kept.down is None
     assert [stage.name for stage in kept.on_kube] == ["kube-up", "kube"]
     with pytest.raises(InputError, match="choose among lint"):
