@@ -12,7 +12,8 @@ from tests.integration.test_ledger import Row, all_over, settled
 from tests.support.stack import GatewayClient, OwnTenant, Stack
 from tests.support.waiting import wait_for
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+# Guarantees of the pool's few GPUs: one test after the other.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300), pytest.mark.xdist_group("guarantees")]
 
 Client = Callable[[str], GatewayClient]
 CENT = Decimal("0.01")
@@ -27,10 +28,10 @@ def book(stack: Stack) -> Iterator[str]:
         "currency": "EUR",
         "per": "second",
         "on_demand": [
-            {"from": "2020-01-01", "flavor": "h100", "gpu": "0.70", "cpu": "0.011"},
-            {"from": "2020-01-01", "flavor": "h100", "class": "batch", "gpu": "0.30"},
+            {"from": "2020-01-01", "flavor": "a100", "gpu": "0.70", "cpu": "0.011"},
+            {"from": "2020-01-01", "flavor": "a100", "class": "batch", "gpu": "0.30"},
         ],
-        "reserved": [{"from": "2020-01-01", "flavor": "h100", "gpu": "0.05"}],
+        "reserved": [{"from": "2020-01-01", "flavor": "a100", "gpu": "0.05"}],
     }
     with stack.administrator() as http:
         assert http.put(f"/v1/prices/{name}", json=document).status_code == 201
@@ -60,14 +61,14 @@ def test_a_bill_is_the_sum_of_the_rows_of_sacct_less_what_the_guarantee_covers(
 ) -> None:
     tenant = make_tenant(
         members=[{"user": f"p{uuid.uuid4().hex[:8]}", "role": "manager"}],
-        flavors={"h100": {"guarantee": 2, "limit": 6}},
+        flavors={"a100": {"guarantee": 2, "limit": 6}},
         classes={"allowed": ["training", "batch"], "default": "training"},
         price_book=book,
     )
     login, gateway = stack.login_node(tenant.user), client(tenant.user)
     wait_for(lambda: gateway.http.get("/v1/reports/cost").json()["rows"], "the guarantee is in the bill")
-    first = gateway.submit("#!/bin/sh\nsleep 6\n", "--gres=gpu:h100:1", "--time=5", "--mem=64M")
-    login.sbatch("--gres=gpu:h100:2 --qos=batch --time=5 --mem=64M --wrap='sleep 6'")
+    first = gateway.submit("#!/bin/sh\nsleep 6\n", "--gres=gpu:a100:1", "--time=5", "--mem=64M")
+    login.sbatch("--gres=gpu:a100:2 --qos=batch --time=5 --mem=64M --wrap='sleep 6'")
     rows = all_over(stack, tenant, 2)
     settled(gateway, rows)
 
@@ -108,7 +109,7 @@ def test_a_script_is_told_its_cost_before_it_is_submitted(
             gateway.http.post(
                 "/v1/jobs:test",
                 content="#!/bin/sh\nhostname\n",
-                params={"arg": ["--gres=gpu:h100:2", "--time=10", "--cpus-per-task=2", "--mem=64M"]},
+                params={"arg": ["--gres=gpu:a100:2", "--time=10", "--cpus-per-task=2", "--mem=64M"]},
                 headers={"Content-Type": "text/x-shellscript"},
             ).json()["cost"]
             # 2 GPUs and 2 CPUs: 3600 x (1.40 + 0.022), and a sixth of it.
@@ -122,7 +123,7 @@ def test_a_script_is_told_its_cost_before_it_is_submitted(
 def test_another_tenants_manager_sees_no_line_of_it(
     client: Client, make_tenant: Callable[..., OwnTenant], book: str
 ) -> None:
-    make_tenant(flavors={"h100": {"guarantee": 1, "limit": 2}}, price_book=book)
+    make_tenant(flavors={"a100": {"guarantee": 1, "limit": 2}}, price_book=book)
     other = make_tenant(members=[{"user": f"p{uuid.uuid4().hex[:8]}", "role": "manager"}], price_book=book)
     seen = client(other.user).http.get("/v1/reports/cost", params={"by": "tenant"}).json()["rows"]
     assert {row["tenant"] for row in seen} <= {other.name}
