@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from bridge.errors import InputError
 from gateway.ledger.amounts import DAY_S, NO_USAGE, Payer, Usage
@@ -20,6 +20,7 @@ from gateway.ledger.running import Running
 
 Dimension = Literal["tenant", "user", "class", "flavor", "door", "day", "month"]
 DIMENSIONS: Final[tuple[Dimension, ...]] = get_args(Dimension)
+Named = TypeVar("Named", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,23 @@ def by_of(text: str) -> tuple[Dimension, ...]:
     InputError
         An unknown or a doubled name.
     """
+    return named_columns(text, DIMENSIONS, of="report")
+
+
+def named_columns(text: str, known: Sequence[Named], *, of: str) -> tuple[Named, ...]:
+    """Read columns of a report, separated by commas; `of` says which report, for the complaint.
+
+    Raises
+    ------
+    InputError
+        An unknown or a doubled name.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    found = tuple(dimension for name in names for dimension in DIMENSIONS if dimension == name)
+    found = tuple(column for name in names for column in known if column == name)
     if len(found) != len(names):
-        unknown = sorted(set(names) - set(DIMENSIONS))
+        unknown = sorted(set(names) - set(known))
         raise InputError(
-            f"by={unknown[0]} is no column of the report; choose from {', '.join(DIMENSIONS)}", parameter="by"
+            f"by={unknown[0]} is no column of the {of}; choose from {', '.join(known)}", parameter="by"
         )
     if len(set(found)) != len(found):
         raise InputError(f"by={text} names a column twice; name each once", parameter="by")

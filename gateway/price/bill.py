@@ -14,9 +14,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from bridge.errors import InputError
 from gateway.ledger.amounts import NO_USAGE, Payer, Usage
 from gateway.ledger.period import Period
+from gateway.ledger.report import named_columns
 from gateway.price.book import PriceBook
 from gateway.price.money import NO_MONEY, rounded
 
@@ -111,15 +111,7 @@ def columns_of(text: str) -> tuple[Column, ...]:
     InputError
         An unknown or a doubled name.
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = sorted(set(names) - set(COLUMNS))
-    if unknown:
-        raise InputError(
-            f"by={unknown[0]} is no column of the bill; choose from {', '.join(COLUMNS)}", parameter="by"
-        )
-    if len(set(names)) != len(names):
-        raise InputError(f"by={text} names a column twice; name each once", parameter="by")
-    return tuple(column for name in names for column in COLUMNS if column == name)
+    return named_columns(text, COLUMNS, of="bill")
 
 
 def used_line(

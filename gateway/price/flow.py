@@ -14,6 +14,7 @@ from functools import partial
 import structlog
 
 from bridge.errors import Conflict, NotFound, SluiceError
+from bridge.policy.tenant import Tenant
 from gateway.directory import Directory
 from gateway.ledger.period import Period
 from gateway.price.bill import MAKE_ONE, Bill, Column
@@ -41,6 +42,8 @@ class Prices:
         self._directory = directory
         self._clock = clock
         self._books: Mapping[str, PriceBook] = {}
+        self._noted: tuple[Tenant, ...] | None = None
+        """The documents whose terms are written down; read from the store only when they change."""
 
     async def books(self) -> Mapping[str, BookVersion]:
         """Return the books in force, by name."""
@@ -134,12 +137,13 @@ class Prices:
     async def note_terms(self) -> None:
         """Write down what tenants' documents say, where it changed."""
         now = self._directory.now
-        if now.taken_at is None:
+        if now.taken_at is None or now.documents.tenants == self._noted:
             return
         known = {name: history[-1] for name, history in (await self._store.read(prices.terms)).items()}
         fresh = changed_terms(known, now.documents.tenants, now_s=int(self._clock().timestamp()))
         if fresh:
             await self._store.write(partial(prices.add_terms, fresh=fresh))
+        self._noted = now.documents.tenants
 
     async def run(self, every_s: float) -> None:
         """Keep terms and books fresh for ever."""

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bridge.errors import InputError
 from gateway.auth import Caller, Principal
@@ -110,20 +111,20 @@ async def cost(
 
 
 def _priced(bill: Bill, form: Form) -> Response:
-    if form == "csv":
-        headers = {"Content-Disposition": 'attachment; filename="cost.csv"'}
-        return Response(bill_csv(bill), media_type=f"{CSV}; charset=utf-8; header=present", headers=headers)
-    body = bill_view(bill).model_dump_json(by_alias=True, exclude_unset=True)
-    return Response(body, media_type="application/json")
+    return _written(bill_csv(bill), "cost") if form == "csv" else _shown(bill_view(bill))
 
 
 def _answer(report: ledger_report.Report, form: Form) -> Response:
-    if form == "csv":
-        headers = {"Content-Disposition": 'attachment; filename="usage.csv"'}
-        return Response(
-            report_csv(report), media_type=f"{CSV}; charset=utf-8; header=present", headers=headers
-        )
-    body = report_view(report).model_dump_json(by_alias=True, exclude_unset=True)
+    return _written(report_csv(report), "usage") if form == "csv" else _shown(report_view(report))
+
+
+def _written(text: str, name: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return Response(text, media_type=f"{CSV}; charset=utf-8; header=present", headers=headers)
+
+
+def _shown(view: BaseModel) -> Response:
+    body = view.model_dump_json(by_alias=True, exclude_unset=True)
     return Response(body, media_type="application/json")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +13,7 @@ from gateway.ledger.amounts import Usage
 from gateway.price.bill import Bill, Column, Sum
 from gateway.price.book import PriceBook
 from gateway.price.money import digits_of
-from gateway.schemas.v1.report import PeriodView, harmless
+from gateway.schemas.v1.report import PeriodView, csv_text
 from gateway.store.prices import BookVersion
 
 Money = Annotated[
@@ -149,13 +147,9 @@ def bill_view(bill: Bill) -> CostReport:
 
 
 def bill_csv(bill: Bill) -> str:
-    """Write the rows as CSV (RFC 4180), grouping columns first; texts that look like formulas are quoted."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([*bill.by, *CostFigures.model_fields])
-    for row in bill.rows:
-        writer.writerow([*(harmless(key) for key in row.keys), *_figures(row.currency, row.sum).values()])
-    return text.getvalue()
+    """Write the rows as CSV, grouping columns first."""
+    header = (*bill.by, *CostFigures.model_fields)
+    return csv_text(header, ((row.keys, _figures(row.currency, row.sum).values()) for row in bill.rows))
 
 
 def _by_tenant(item: tuple[object, Usage]) -> str:

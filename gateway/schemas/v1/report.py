@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -116,12 +117,18 @@ def report_view(report: Report) -> UsageReport:
 
 
 def report_csv(report: Report) -> str:
-    """Write the rows as CSV (RFC 4180), grouping columns first; texts that look like formulas are quoted."""
+    """Write the rows as CSV, grouping columns first."""
+    header = (*report.query.by, *UsageView.model_fields)
+    return csv_text(header, ((row.keys, _figures(row.usage).values()) for row in report.rows))
+
+
+def csv_text(header: Iterable[str], rows: Iterable[tuple[Iterable[str], Iterable[object]]]) -> str:
+    """Write a table as CSV (RFC 4180); keys that look like formulas are quoted, figures are ours."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([*report.query.by, *UsageView.model_fields])
-    for row in report.rows:
-        writer.writerow([*(harmless(key) for key in row.keys), *_figures(row.usage).values()])
+    writer.writerow(header)
+    for keys, figures in rows:
+        writer.writerow([*(_harmless(key) for key in keys), *figures])
     return text.getvalue()
 
 
@@ -136,7 +143,7 @@ def _figures(usage: Usage) -> dict[str, int]:
     }
 
 
-def harmless(text: str) -> str:
+def _harmless(text: str) -> str:
     """Keep a spreadsheet from taking a text for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 

@@ -266,19 +266,23 @@ def test_a_submission_that_surely_failed_is_closed_and_frees_its_key(scene: Scen
     asyncio.run(story())
 
 
+def second_write_fails(process: Gateway) -> None:
+    write, count = process.store.write, 0
+
+    async def second_fails(change: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 2:
+            raise Unavailable("disk full", part="store")
+        return await write(change)
+
+    process.store.write = second_fails  # type: ignore[method-assign]
+
+
 def test_a_failure_that_the_store_could_not_take_is_not_replayed(scene: Scene) -> None:
     async def story() -> None:
         async with gateway(scene.url, scene.slurm, scene.clock) as process:
-            write, count = process.store.write, 0
-
-            async def second_fails(change: Any) -> Any:
-                nonlocal count
-                count += 1
-                if count == 2:
-                    raise Unavailable("disk full", part="store")
-                return await write(change)
-
-            process.store.write = second_fails  # type: ignore[method-assign]
+            second_write_fails(process)
             scene.slurm.fail_next("submit", Unavailable("slurmctld is away", part="slurmctld"))
             with pytest.raises(Unavailable, match="slurmctld is away"):
                 await process.submit()
@@ -291,16 +295,7 @@ def test_a_failure_that_the_store_could_not_take_is_not_replayed(scene: Scene) -
 def test_an_outcome_that_the_store_could_not_take_is_written_later(scene: Scene) -> None:
     async def story() -> None:
         async with gateway(scene.url, scene.slurm, scene.clock) as process:
-            write, count = process.store.write, 0
-
-            async def second_fails(change: Any) -> Any:
-                nonlocal count
-                count += 1
-                if count == 2:
-                    raise Unavailable("disk full", part="store")
-                return await write(change)
-
-            process.store.write = second_fails  # type: ignore[method-assign]
+            second_write_fails(process)
             with pytest.raises(OutcomeUnknown, match="disk full"):
                 await process.submit(key="k1")
             await process.settled()
