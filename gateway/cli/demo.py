@@ -21,7 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bridge.errors import NotFound, StepFailed, Unavailable
-from gateway.cli.client import Gateway, Job
+from gateway.cli.answers import Job
+from gateway.cli.client import Gateway
 from gateway.cli.doors import Door, Refusal, by_http, by_sbatch
 from gateway.cli.jobs import POLL_S
 from gateway.cli.report_tables import usage_table

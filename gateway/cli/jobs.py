@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from bridge.errors import Denied, NotFound, SluiceError
-from gateway.cli.client import Gateway, Job, Log
+from gateway.cli.answers import Job, Log
+from gateway.cli.client import Gateway
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json
 from gateway.cli.tables import job_facts, jobs_table, together
 

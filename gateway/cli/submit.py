@@ -12,7 +12,8 @@ from rich.console import Console
 
 from bridge.errors import InputError
 from gateway.cli import exits
-from gateway.cli.client import Gateway, Job
+from gateway.cli.answers import Job
+from gateway.cli.client import Gateway
 from gateway.cli.jobs import show, wait_until_ended
 from gateway.cli.preview import show_verdict
 from gateway.cli.session import AsOption, JsonOption, StackOption, open_session, print_json

@@ -14,7 +14,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gateway.cli.client import Job
+from gateway.cli.answers import Job
 
 WIDE: Final = 110
 """Columns from which the second rank of facts is shown too."""

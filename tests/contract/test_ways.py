@@ -6,6 +6,7 @@ known from the carriage table, so a case tells which ways it goes.
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -172,7 +173,8 @@ def record(scene: RealScene, job_id: int) -> dict[str, str]:
     shown = scene.shown(job_id)
     scene.slurm.cancel(job_id, user=scene.user)
     for name in ("StdOut", "StdErr"):
-        shown[name] = shown.get(name, "").replace(str(job_id), "N")
+        # Whole numbers alone: %a of an array is 4294967294, which has other jobs' numbers in it.
+        shown[name] = re.sub(rf"(?<!\d){job_id}(?!\d)", "N", shown.get(name, ""))
     return {name: value for name, value in shown.items() if name not in VOLATILE}
 
 

@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gateway.cli.client import Gateway, Job
+from gateway.cli.answers import Job
+from gateway.cli.client import Gateway
 
 _FIRST_S: Final = 1.0
 _LONGEST_S: Final = 10.0

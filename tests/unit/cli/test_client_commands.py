@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from bridge.errors import Denied, InputError, NotFound, PolicyRefused, SluiceError, Unavailable
-from gateway.cli.client import Job, problem
+from gateway.cli.answers import Job
+from gateway.cli.client import problem
 from gateway.cli.session import open_session
 from tests.unit.cli.conftest import Door, Sluice, job_json
 

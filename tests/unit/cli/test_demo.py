@@ -14,7 +14,8 @@ from rich.console import Console
 
 from bridge.errors import StepFailed
 from gateway.cli import demo
-from gateway.cli.client import Gateway, Job
+from gateway.cli.answers import Job
+from gateway.cli.client import Gateway
 from gateway.cli.doors import Refusal, by_http, refusal_words
 from gateway.cli.session import CHECKOUT, Session
 from tests.unit.cli.conftest import Door, job_json

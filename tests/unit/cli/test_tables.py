@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from gateway.cli.client import Job
+from gateway.cli.answers import Job
 from gateway.cli.report_tables import usage_table
 from gateway.cli.tables import duration, job_facts, jobs_table, moment, together
 from tests.unit.cli.conftest import job_json
