@@ -70,8 +70,7 @@ def test_a_groups_members_submit_read_their_output_and_leave_with_the_group(
         ]
         assert (mine["role"], mine["jobs"]["running"]["used"]) == ("member", 1)
 
-    directory.change_member(group, "delete", "omar")
-    directory.change_member(group, "add", "pia")
+    directory.swap_member(group, leaves="omar", joins="pia")
     wait_for(
         lambda: "pia" in members(stack, tenant.name),
         "who joined the group is a member",

@@ -56,10 +56,14 @@ class Directory:
         listed = "".join(f"\nmemberUid: {user}" for user in members)
         self.add(f"dn: cn={group},{BASE}\nobjectClass: posixGroup\ncn: {group}\ngidNumber: {gid}{listed}")
 
-    def change_member(self, group: str, verb: str, user: str) -> None:
-        """`verb` is ``add`` or ``delete``."""
-        ldif = f"dn: cn={group},{BASE}\nchangetype: modify\n{verb}: memberUid\nmemberUid: {user}\n"
-        self.exec("ldapmodify", *ADMIN, stdin=ldif)
+    def swap_member(self, group: str, *, leaves: str, joins: str) -> None:
+        """Let one person leave a group and another join it, at once.
+
+        SSSD takes a group whose time stamp of the change, in whole seconds, is the one that it has for
+        unchanged: of two changes within a second it may never see the second.
+        """
+        changes = f"delete: memberUid\nmemberUid: {leaves}\n-\nadd: memberUid\nmemberUid: {joins}\n"
+        self.exec("ldapmodify", *ADMIN, stdin=f"dn: cn={group},{BASE}\nchangetype: modify\n{changes}")
 
     def stop(self) -> None:
         """Take SSSD and slapd away, as a kill does."""
