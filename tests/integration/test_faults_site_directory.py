@@ -15,6 +15,9 @@ from tests.support.waiting import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200), pytest.mark.xdist_group("site-directory")]
 
 GID = 71000
+_WORD = uuid.uuid4().hex[:6]
+LENA, OMAR, PIA = (f"{name}{_WORD}" for name in ("lena", "omar", "pia"))
+"""Names that no other test gives to a local user: on a stack that was used before, such a user stays."""
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +25,9 @@ def directory(stack: Stack) -> Iterator[Directory]:
     if reason := why_not():
         pytest.skip(reason)
     with running_directory(stack) as found:
-        found.add_user("lena", 71001, GID)
-        found.add_user("omar", 71002, GID)
-        found.add_user("pia", 71003, GID)
+        found.add_user(LENA, 71001, GID)
+        found.add_user(OMAR, 71002, GID)
+        found.add_user(PIA, 71003, GID)
         yield found
 
 
@@ -32,7 +35,7 @@ def directory(stack: Stack) -> Iterator[Directory]:
 def group(directory: Directory) -> str:
     name = f"physics{uuid.uuid4().hex[:6]}"
     gid = 72000 + int(uuid.uuid4().hex[:3], 16)
-    directory.add_group(name, gid, ("lena", "omar"))
+    directory.add_group(name, gid, (LENA, OMAR))
     return name
 
 
@@ -53,36 +56,36 @@ def test_a_groups_members_submit_read_their_output_and_leave_with_the_group(
 ) -> None:
     wait_for(lambda: seen_everywhere(stack, group), "every part sees the group")
     tenant = make_tenant(members=0, groups=[{"group": group}])
-    assert members(stack, tenant.name) == {"lena", "omar"}
+    assert members(stack, tenant.name) == {LENA, OMAR}
 
-    lena, omar = stack.login_node("lena"), stack.login_node("omar")
+    lena, omar = stack.login_node(LENA), stack.login_node(OMAR)
     assert lena.run("id -u").stdout.strip() == "71001"
     running = omar.sbatch("--gres=gpu:h100:1 --time=10 --wrap='sleep 600'")
     wait_for(lambda: state(stack, running) == "RUNNING", "omar's job runs")
-    with stack.client("lena") as http:
+    with stack.client(LENA) as http:
         made = http.submit("#!/bin/sh\nid -un\n", "--time=2")
-        assert (made["user"], made["tenant"]) == ("lena", tenant.name)
+        assert (made["user"], made["tenant"]) == (LENA, tenant.name)
         assert http.ended(made["id"])["state"] == "COMPLETED"
         said = http.http.get(f"/v1/jobs/{made['id']}/stdout")
-        assert (said.status_code, said.text) == (200, "lena\n")
+        assert (said.status_code, said.text) == (200, f"{LENA}\n")
         (mine,) = [
             each for each in http.http.get("/v1/whoami").json()["tenants"] if each["name"] == tenant.name
         ]
         assert (mine["role"], mine["jobs"]["running"]["used"]) == ("member", 1)
 
-    directory.swap_member(group, leaves="omar", joins="pia")
+    directory.swap_member(group, leaves=OMAR, joins=PIA)
     wait_for(
-        lambda: "pia" in members(stack, tenant.name),
+        lambda: PIA in members(stack, tenant.name),
         "who joined the group is a member",
         deadline_s=120,
     )
     assert state(stack, running) == "RUNNING", "who left keeps what runs"
     refused = omar.run(f"sbatch --account={tenant.name} --wrap=true", check=False)
     assert refused.returncode != 0
-    assert "omar" in members(stack, tenant.name), "drained, not removed, while a job runs"
+    assert OMAR in members(stack, tenant.name), "drained, not removed, while a job runs"
     stack.exec("login", "scancel", str(running))
     wait_for(
-        lambda: members(stack, tenant.name) == {"lena", "pia"},
+        lambda: members(stack, tenant.name) == {LENA, PIA},
         "who left is gone when the last job has ended",
         deadline_s=180,
     )
@@ -100,7 +103,7 @@ def test_nobody_leaves_while_the_directory_is_away(
             "the tenant's state says that the group is not found",
             deadline_s=120,
         )
-        assert members(stack, tenant.name) == {"lena", "omar"}
+        assert members(stack, tenant.name) == {LENA, OMAR}
     finally:
         directory.start()
     wait_for(
